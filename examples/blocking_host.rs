@@ -354,13 +354,13 @@ mod tests {
         let kitchen = Metadata((*b"kitchen").into());
         let say = Command::SetMetadata(kitchen);
         two.node.blocking_submit(say).unwrap();
-        let says = |list: &[Entry]| {
+        let reports = |list: &[Entry]| {
             let two = list.iter().find(|it| it.address == two.address);
             two.is_some_and(|it| *it.metadata == *b"kitchen")
         };
         // A caller that got an outcome reads a list that reflects the command.
-        assert!(says(&two.node.snapshot()));
-        until(&one.node, says);
+        assert!(reports(&two.node.snapshot()));
+        until(&one.node, reports);
 
         // A datagram that is no frame is counted, and does no harm.
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -378,8 +378,8 @@ mod tests {
         let own = second.line(second.udp).await.unwrap();
         assert_eq!(own["metadata"], "kitchen");
         wait_for(&mut events, "Metadata(").await;
-        let heard = first.line(second.udp).await.unwrap();
-        assert_eq!(heard["metadata"], "kitchen");
+        let received = first.line(second.udp).await.unwrap();
+        assert_eq!(received["metadata"], "kitchen");
 
         let (status, reason) = second.ask("PUT /metadata", &"x".repeat(33)).await;
         assert_eq!(status, 409);

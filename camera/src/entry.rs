@@ -111,8 +111,8 @@ impl Camera {
         self.issued.enter(token.number);
         cx.disarm(Timer::Resend);
         for member in passed {
-            let told = self.peers.get_mut(member);
-            if told.is_none_or(|told| !mem::replace(&mut told.passed, true)) {
+            let notified = self.peers.get_mut(member);
+            if notified.is_none_or(|notified| !mem::replace(&mut notified.passed, true)) {
                 cx.event(Event::PassedOver(member));
             }
             cx.send(member, Message::Fence { token });

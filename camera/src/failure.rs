@@ -77,8 +77,8 @@ impl Camera {
 
     /// Handles a member that is on the list, perhaps again.
     pub(crate) fn on_returned(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        if let Some(told) = self.peers.get_mut(member) {
-            told.passed = false;
+        if let Some(notified) = self.peers.get_mut(member) {
+            notified.passed = false;
         }
         self.send_fence_if_passed(member, cx);
         if self.tokens.floor().number > 0 {

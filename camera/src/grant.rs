@@ -70,7 +70,7 @@ impl Camera {
         cx: &mut Context<'_, Self>,
     ) -> Verdict {
         let number = request.number;
-        self.issued.hear(number);
+        self.issued.receive(number);
         self.on_used(from, request.last, cx);
         if self.is_outdated(from, number) {
             return Verdict::Over;

@@ -47,7 +47,7 @@ impl Issued {
     }
 
     /// Takes note that another node has used this number.
-    pub(crate) fn hear(&mut self, number: u64) {
+    pub(crate) fn receive(&mut self, number: u64) {
         self.seen = self.seen.max(number);
     }
 
@@ -86,7 +86,7 @@ impl Issued {
     /// Takes note that we entered with this number.
     pub(crate) fn enter(&mut self, number: u64) {
         self.last = number;
-        self.hear(number);
+        self.receive(number);
         self.check();
     }
 

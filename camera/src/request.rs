@@ -71,11 +71,11 @@ impl Camera {
         } else {
             Answer::Awaited { after: None }
         };
-        let heard = false;
+        let received = false;
         let asked = Asked {
             answer,
             rival,
-            heard,
+            received,
             copies: 0,
         };
         if waiting.set(member, asked).is_err() {
@@ -140,7 +140,7 @@ impl Camera {
                 let asked = Asked {
                     answer,
                     rival: up_to,
-                    heard: before.is_some_and(|it| it.heard),
+                    received: before.is_some_and(|it| it.received),
                     copies: before.map_or(0, |it| it.copies),
                 };
                 let _is_there = waiting.set(member, asked).is_ok();
@@ -176,10 +176,10 @@ impl Camera {
             && asked.answer == Answer::Ok
         {
             let answer = Answer::Awaited { after: None };
-            let heard = false;
+            let received = false;
             let asked = Asked {
                 answer,
-                heard,
+                received,
                 ..asked
             };
             let _is_there = waiting.set(member, asked).is_ok();
@@ -319,7 +319,7 @@ impl Camera {
             && let Some(asked) = waiting.get(from)
         {
             let asked = Asked {
-                heard: true,
+                received: true,
                 copies: 0,
                 ..asked
             };
@@ -355,7 +355,7 @@ impl Camera {
         let asks_all = asks_all || awaited <= FEW;
         let is_due = |(_, asked): &(Member, Asked)| {
             asked.is_awaited()
-                && (asks_all || !asked.heard)
+                && (asks_all || !asked.received)
                 && (asked.rival.is_some() || !rivals_only)
         };
         let due: alloc::vec::Vec<(Member, Asked)> = waiting.iter().filter(is_due).collect();

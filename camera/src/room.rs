@@ -55,7 +55,7 @@ impl Camera {
     /// again, is known to be late, and nothing need be remembered here.
     pub(crate) fn abstain(&mut self, from: Member, request: Request, cx: &mut Context<'_, Self>) {
         let Request { number, last, .. } = request;
-        self.issued.hear(number);
+        self.issued.receive(number);
         self.on_used(from, last, cx);
         let theirs = Token { number, by: from };
         let has_to_wait = match &self.stage {

@@ -17,7 +17,7 @@ pub struct Camera {
     pub(crate) me: Member,
     pub(crate) config: Config,
     pub(crate) rules: Rules,
-    pub(crate) peers: Roster<Told>,
+    pub(crate) peers: Roster<Notified>,
     pub(crate) stage: Stage,
     pub(crate) issued: Issued,
     pub(crate) tokens: Tokens,
@@ -30,7 +30,7 @@ pub struct Camera {
 
 /// The notifications to the application about a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub(crate) struct Told {
+pub(crate) struct Notified {
     /// True if this node entered past it, since it was last reported alive.
     pub(crate) passed: bool,
 }

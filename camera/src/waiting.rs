@@ -12,7 +12,7 @@ pub(crate) struct Asked {
     /// to be inside.
     pub(crate) rival: Option<u64>,
     /// True if the node answered that it has the request and that we have to wait.
-    pub(crate) heard: bool,
+    pub(crate) received: bool,
     /// The number of copies of the request that were sent again since its last message.
     pub(crate) copies: u8,
 }

@@ -138,7 +138,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     fn announce_to(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let is_present = |it: &Leadership| !it.lost && !self.peers.is_gone(it.member);
+        let is_present = |it: &Leadership| !it.lost && !self.peers.has_ended(it.member);
         let Some(leader) = self.leader.filter(is_present) else {
             return; // No known node leads.
         };
@@ -248,7 +248,7 @@ impl<A: Attribute> Celect<A> {
         let awaited = &mut announcement.awaited;
         let mut at = awaited.partition_point(|it| it.id < id);
         while let Some(&member) = awaited.get(at).filter(|it| it.id == id) {
-            if self.peers.is_gone(member) {
+            if self.peers.has_ended(member) {
                 awaited.remove(at);
             } else {
                 at += 1;
@@ -264,7 +264,7 @@ impl<A: Attribute> Celect<A> {
             return; // The last acknowledgement leaves the timer armed.
         };
         if !announcement.leader.again(self.config.retries) {
-            self.counters.unheard += announcement.awaited.len() as u64;
+            self.counters.unanswered += announcement.awaited.len() as u64;
             announcement.is_given_up = true;
             return;
         }

@@ -71,8 +71,8 @@ impl<A: Attribute> Celect<A> {
         let enough = |run: &&Run| run.answers() >= run.needed();
         let named = self.run.as_ref().filter(enough).and_then(|run| run.named);
         let is_lost = |member| (self.leader).is_some_and(|it| it.lost && it.member == member);
-        let is_gone = |member| self.peers.is_gone(member) || is_lost(member);
-        if named.is_some_and(|named| is_gone(named.member)) {
+        let has_ended = |member| self.peers.has_ended(member) || is_lost(member);
+        if named.is_some_and(|named| has_ended(named.member)) {
             Span((timeout.0 / u64::from(attempts)).max(1))
         } else {
             timeout

@@ -20,7 +20,7 @@ pub struct Counters {
     /// followed.
     pub kept: u64,
     /// Nodes that did not acknowledge a leader after all retries.
-    pub unheard: u64,
+    pub unanswered: u64,
     /// Nodes that were asked for their lists and sent none, or too long ones.
     pub unlisted: u64,
 }

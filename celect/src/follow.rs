@@ -46,7 +46,7 @@ impl<A: Attribute> Celect<A> {
                 known,
             },
         );
-        if self.awaited == Some(ballot) && self.peers.is_gone(from) {
+        if self.awaited == Some(ballot) && self.peers.has_ended(from) {
             self.watch(cx);
         }
     }
@@ -125,7 +125,7 @@ impl<A: Attribute> Celect<A> {
     pub(crate) fn on_leader(
         &mut self,
         from: Member,
-        (heard, gone): (Leadership, bool),
+        (received, ended): (Leadership, bool),
         covered: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
@@ -134,34 +134,40 @@ impl<A: Attribute> Celect<A> {
             ballot,
             renewal,
             ..
-        } = heard;
+        } = received;
         self.epoch = self.epoch.max(ballot.epoch);
         let claimed = Leadership {
-            lost: gone,
-            ..heard
+            lost: ended,
+            ..received
         };
         if (claimed.few || claimed.lost) && self.keeps_leader(from, ballot) {
             self.contest(from, claimed, cx);
             return;
         }
-        if gone && self.answer_that_we_lead(from, ballot, cx) {
+        if ended && self.answer_that_we_lead(from, ballot, cx) {
             return;
         }
         let mut is_new = false;
-        if !gone {
+        if !ended {
             self.confirm(ballot);
         }
-        if self.supersedes(heard) {
+        if self.supersedes(received) {
             // LEADER from the leader itself must count as newer than a report of others that the
             // leader failed.
-            let renewal = renewal.wrapping_sub(gone.into());
-            self.adopt(Leadership { renewal, ..heard }, cx);
+            let renewal = renewal.wrapping_sub(ended.into());
+            self.adopt(
+                Leadership {
+                    renewal,
+                    ..received
+                },
+                cx,
+            );
             is_new = true;
-            if gone {
+            if ended {
                 self.end_announcement(cx);
             } else {
-                self.rejoin(heard, cx);
-                self.pass_on(heard, from, covered, cx);
+                self.rejoin(received, cx);
+                self.pass_on(received, from, covered, cx);
             }
             self.renewed(cx);
         } else if let Some(known) = self.leader
@@ -170,25 +176,25 @@ impl<A: Attribute> Celect<A> {
         {
             let answers = known.asked > 0 && from == member;
             if member != self.me
-                && !gone
+                && !ended
                 && (answers || serial_newer(renewal, known.renewal))
                 && (!known.lost || self.is_credible(from, member))
             {
-                self.leader = Some(heard);
+                self.leader = Some(received);
                 if known.lost || answers {
                     cx.disarm(Timer::Start);
                 }
                 if known.lost {
-                    self.rejoin(heard, cx);
+                    self.rejoin(received, cx);
                     cx.event(Event::Regained {
                         leader: member,
                         ballot,
                     });
                 }
-                self.pass_on(heard, from, covered, cx);
+                self.pass_on(received, from, covered, cx);
                 self.renewed(cx);
                 // The leader may have sent the answer before it failed.
-                if answers && self.peers.is_gone(member) && self.config.reelect {
+                if answers && self.peers.has_ended(member) && self.config.reelect {
                     self.watch(cx);
                 }
             }
@@ -202,11 +208,11 @@ impl<A: Attribute> Celect<A> {
         }
         // An acknowledgement means that this node follows.
         let is_given_up = |it: Leadership| it.ballot == ballot && it.lost;
-        if !gone && !self.leader.is_some_and(is_given_up) {
+        if !ended && !self.leader.is_some_and(is_given_up) {
             self.send_leader_ack(from, ballot, renewal, cx);
         }
         self.finish(cx);
-        if is_new && gone {
+        if is_new && ended {
             self.lose(cx);
         } else if is_new {
             self.recheck_failed(from, cx);
@@ -221,7 +227,7 @@ impl<A: Attribute> Celect<A> {
         };
         if !self.is_credible(from, leader.member) {
             self.lose(cx);
-        } else if self.peers.is_gone(leader.member) && self.config.reelect {
+        } else if self.peers.has_ended(leader.member) && self.config.reelect {
             // The leader itself sent LEADER: it was alive a moment ago, and may be refuted soon.
             self.watch(cx);
         }
@@ -231,20 +237,20 @@ impl<A: Attribute> Celect<A> {
     /// itself has not failed; a LEADER that others forward may be older than the failure.
     fn is_credible(&self, from: Member, leader: Member) -> bool {
         let speaks_for_itself = from == leader && !self.peers.is_over(leader);
-        speaks_for_itself || !self.peers.is_gone(leader)
+        speaks_for_itself || !self.peers.has_ended(leader)
     }
 
-    fn supersedes(&self, heard: Leadership) -> bool {
+    fn supersedes(&self, received: Leadership) -> bool {
         let Some(known) = self.leader else {
             return true;
         };
         if self.rules.last_wins() {
-            return known.ballot != heard.ballot;
+            return known.ballot != received.ballot;
         }
         if self.rules.lowest_wins() {
-            return key(&self.attribute, heard.member) < key(&self.attribute, known.member);
+            return key(&self.attribute, received.member) < key(&self.attribute, known.member);
         }
-        heard.ballot > known.ballot
+        received.ballot > known.ballot
     }
 
     /// Follows `leader`.
@@ -307,8 +313,8 @@ impl<A: Attribute> Celect<A> {
     /// Returns true if a leader is missing: no node leads, or the leader is believed to have failed or
     /// left, or an initiator has promised a later leader.
     pub(crate) fn misses_leader(&self) -> bool {
-        let is_gone = |it: Leadership| it.lost || self.peers.is_gone(it.member);
-        self.leader.is_none_or(is_gone) || self.awaited.is_some()
+        let has_ended = |it: Leadership| it.lost || self.peers.has_ended(it.member);
+        self.leader.is_none_or(has_ended) || self.awaited.is_some()
     }
 
     /// Begins an election after a delay that differs between nodes, in which an election of another

@@ -60,7 +60,12 @@ impl<A: Attribute> Celect<A> {
     }
 
     /// Asks our leader whether it still leads; if we lead, takes a later ballot.
-    pub(crate) fn contest(&mut self, from: Member, heard: Leadership, cx: &mut Context<'_, Self>) {
+    pub(crate) fn contest(
+        &mut self,
+        from: Member,
+        received: Leadership,
+        cx: &mut Context<'_, Self>,
+    ) {
         let Some(leader) = self.leader else {
             debug_assert!(false, "a leader is kept");
             return;
@@ -77,8 +82,8 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         // A leader that has failed is not followed, with any answer.
-        self.contested = Some(heard).filter(|it| !it.lost);
-        self.ask_about(heard, cx);
+        self.contested = Some(received).filter(|it| !it.lost);
+        self.ask_about(received, cx);
     }
 
     /// Ends this node's election if the node was `few` and `leader` has a majority.
@@ -111,9 +116,9 @@ impl<A: Attribute> Celect<A> {
     /// Handles an overdue leader. A leader that has answered and is still declared failed is asked
     /// again.
     pub(crate) fn on_watch(&mut self, cx: &mut Context<'_, Self>) {
-        let is_gone = |it: Leadership| !it.lost && self.peers.is_gone(it.member);
+        let has_ended = |it: Leadership| !it.lost && self.peers.has_ended(it.member);
         let is_idle = self.run.is_none() && self.awaited.is_none();
-        if is_idle && self.leader.is_some_and(is_gone) && self.ask_leader(cx) {
+        if is_idle && self.leader.is_some_and(has_ended) && self.ask_leader(cx) {
             self.begin_soon(cx);
         } else {
             self.begin_if_missed(cx);
@@ -146,17 +151,17 @@ impl<A: Attribute> Celect<A> {
         leader.is_some()
     }
 
-    /// Sends our leader the announcement `heard`.
-    fn ask_about(&self, heard: Leadership, cx: &mut Context<'_, Self>) {
+    /// Sends our leader the announcement `received`.
+    fn ask_about(&self, received: Leadership, cx: &mut Context<'_, Self>) {
         let Some(leader) = self.leader else {
             return; // No node leads.
         };
         let question = Message::Leader {
-            ballot: heard.ballot,
-            leader: heard.member,
-            renewal: heard.renewal,
-            lease: heard.lease,
-            state: heard.state(),
+            ballot: received.ballot,
+            leader: received.member,
+            renewal: received.renewal,
+            lease: received.lease,
+            state: received.state(),
             // We announced it to no node.
             covered: Arc::default(),
         };
@@ -171,9 +176,9 @@ impl<A: Attribute> Celect<A> {
         cx: &mut Context<'_, Self>,
     ) {
         let is_ours = self.leader.is_some_and(|it| it.member == from);
-        if let Some(heard) = self.contested.filter(|it| is_ours && it.ballot == ballot) {
+        if let Some(received) = self.contested.filter(|it| is_ours && it.ballot == ballot) {
             self.contested = None;
-            self.on_leader(from, (heard, false), &[], cx);
+            self.on_leader(from, (received, false), &[], cx);
         }
     }
 

@@ -26,7 +26,7 @@ impl Leadership {
     /// The state of the leader, as LEADER reports it.
     pub(crate) const fn state(&self) -> LeaderState {
         match (self.lost, self.few) {
-            (true, _) => LeaderState::Gone,
+            (true, _) => LeaderState::Ended,
             (false, true) => LeaderState::Few,
             (false, false) => LeaderState::Leads,
         }

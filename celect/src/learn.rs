@@ -88,14 +88,14 @@ impl<A: Attribute> Celect<A> {
     fn look_for_the_gone(&mut self, member: Member, cx: &mut Context<'_, Self>) {
         if let Some(leader) = self.leader
             && leader.member.id == member.id
-            && self.peers.is_gone(leader.member)
+            && self.peers.has_ended(leader.member)
         {
             self.lose(cx);
         }
         self.drop_from_announcement(member.id, cx);
         self.drop_from_run(cx);
         if let Some(awaited) = self.awaited
-            && self.peers.is_gone(awaited.initiator)
+            && self.peers.has_ended(awaited.initiator)
             && awaited.initiator.id == member.id
             && !self.rules.gives_up()
         {

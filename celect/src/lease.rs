@@ -63,7 +63,7 @@ struct Sent {
     /// True if it was sent to any node.
     is_sent: bool,
     /// The number of nodes that have acknowledged it, or a later renewal.
-    heard: usize,
+    received: usize,
     over: Untracked<Time>,
 }
 
@@ -121,8 +121,8 @@ impl Lease {
             debug_assert!(taken.is_ok(), "{from} was notified and is not remembered");
             // An acknowledgement that is not remembered could count twice, so it must not count.
             taken.ok()?;
-            let heard = self.sent.iter_mut().take(at + 1).skip(first);
-            heard.for_each(|it| it.heard += 1);
+            let received = self.sent.iter_mut().take(at + 1).skip(first);
+            received.for_each(|it| it.received += 1);
         }
         Some(at)
     }
@@ -132,8 +132,8 @@ impl Lease {
     pub(crate) fn forget(&mut self, node: NodeId) {
         let acknowledged = self.acknowledged.remove(&node);
         if let Some(at) = acknowledged.and_then(|(_, it)| self.position(it)) {
-            let heard = self.sent.iter_mut().take(at + 1);
-            heard.for_each(|it| it.heard = it.heard.saturating_sub(1));
+            let received = self.sent.iter_mut().take(at + 1);
+            received.for_each(|it| it.received = it.received.saturating_sub(1));
         }
     }
 
@@ -141,7 +141,7 @@ impl Lease {
     /// one if it was sent to any. It takes the place of the renewals before it, whose expiries are
     /// disarmed.
     fn settle<A: Attribute>(&mut self, last: usize, c: usize, cx: &mut Context<'_, Celect<A>>) {
-        let is_enough = |it: &Sent| it.heard >= c.max(it.is_sent.into());
+        let is_enough = |it: &Sent| it.received >= c.max(it.is_sent.into());
         let sent = self.sent.iter().take(last.saturating_add(1));
         if let Some(at) = sent.clone().rposition(is_enough) {
             *self.until = self.sent.get(at).map(|it| *it.over);
@@ -218,7 +218,7 @@ impl<A: Attribute> Celect<A> {
             let sent = Sent {
                 renewal,
                 is_sent,
-                heard: 0,
+                received: 0,
                 over: Untracked(cx.now() + term),
             };
             cx.arm(sent.timer(), term);
@@ -282,7 +282,8 @@ impl<A: Attribute> Celect<A> {
         leader.renewal = leader.renewal.wrapping_add(1);
         let leader = *leader;
         let followers = self.lease.iter().flat_map(Lease::followers);
-        let unlisted = followers.filter(|&it| !self.peers.is_listed(it) && !self.peers.is_gone(it));
+        let unlisted =
+            followers.filter(|&it| !self.peers.is_listed(it) && !self.peers.has_ended(it));
         let listed = self.peers.len();
         let room = (self.config.peer_limit as usize + 1).saturating_sub(listed);
         let unlisted: Vec<Member> = unlisted.take(room).collect();
@@ -366,7 +367,7 @@ mod tests {
         Sent {
             renewal,
             is_sent: true,
-            heard: 0,
+            received: 0,
             over: Untracked(Time::ZERO),
         }
     }
@@ -376,22 +377,23 @@ mod tests {
     fn who_is_forgotten_takes_no_memory_and_counts_once() {
         let mut lease = Lease::new(3, Untracked(None));
         lease.sent.extend([sent(0), sent(1)]);
-        let heard = |it: &Lease| -> Vec<usize> { it.sent.iter().map(|it| it.heard).collect() };
+        let received =
+            |it: &Lease| -> Vec<usize> { it.sent.iter().map(|it| it.received).collect() };
         let [one, two, three] = [1, 2, 3].map(|id| Member::new(id, 0));
         lease.acknowledge(one, 1);
         lease.acknowledge(two, 0);
-        assert_eq!(heard(&lease), [2, 1]);
+        assert_eq!(received(&lease), [2, 1]);
         for _ in 0..3 {
             lease.forget(one.id);
             lease.forget(three.id);
-            assert_eq!(heard(&lease), [1, 0]);
+            assert_eq!(received(&lease), [1, 0]);
             assert_eq!(lease.acknowledged.len(), 1);
             lease.acknowledge(one, 1);
         }
-        assert_eq!(heard(&lease), [2, 1]);
+        assert_eq!(received(&lease), [2, 1]);
         // A renewal that has expired no longer counts.
         lease.sent.remove(0);
         lease.forget(two.id);
-        assert_eq!(heard(&lease), [1]);
+        assert_eq!(received(&lease), [1]);
     }
 }

@@ -73,7 +73,7 @@ impl<A: Attribute> Celect<A> {
                 state,
                 covered,
             } => {
-                let heard = Leadership {
+                let received = Leadership {
                     member: leader,
                     ballot,
                     renewal,
@@ -83,8 +83,8 @@ impl<A: Attribute> Celect<A> {
                     asked: 0,
                     firm: false,
                 };
-                let gone = state == LeaderState::Gone;
-                self.on_leader(from, (heard, gone), &covered, cx);
+                let ended = state == LeaderState::Ended;
+                self.on_leader(from, (received, ended), &covered, cx);
             }
             Message::LeaderAck { ballot, renewal } => self.on_leader_ack(from, ballot, renewal, cx),
             Message::SampleQuery { run, from: first } => self.on_sample_query(from, run, first, cx),

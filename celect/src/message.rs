@@ -39,7 +39,7 @@ pub enum LeaderState {
     #[default]
     Leads,
     /// It led, and the sender believes that it failed or left.
-    Gone,
+    Ended,
     /// It leads, and no majority of the nodes that it knows follows it
     /// ([`Config::keep_leader`](crate::Config::keep_leader)).
     Few,

@@ -223,8 +223,8 @@ impl Peers {
     }
 
     /// Returns true if this life was declared failed, or has ended.
-    pub(crate) fn is_gone(&self, member: Member) -> bool {
-        self.roster.is_gone(member)
+    pub(crate) fn has_ended(&self, member: Member) -> bool {
+        self.roster.has_ended(member)
     }
 
     /// The number of nodes that are remembered.

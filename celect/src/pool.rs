@@ -34,7 +34,9 @@ impl<'a> Pool<'a> {
             sorted::insert(&mut gaps, gap);
         }
         let more = met.iter().copied().filter(|&it| {
-            !peers.is_listed(it) && !peers.is_gone(it) && !without.clone().any(|other| other == it)
+            !peers.is_listed(it)
+                && !peers.has_ended(it)
+                && !without.clone().any(|other| other == it)
         });
         Self {
             by_rank: peers.by_rank(),
@@ -169,9 +171,9 @@ mod tests {
     #[test]
     fn a_pool_lacks_whom_it_is_told_to_and_has_each_once() {
         let (len, all) = with_pool(|pool| {
-            let mut nobody = Odometer::default();
+            let mut no_node = Odometer::default();
             let mut outbox = Outbox::<Celect>::new();
-            let mut cx = Context::new(Time::ZERO, &mut nobody, &mut outbox);
+            let mut cx = Context::new(Time::ZERO, &mut no_node, &mut outbox);
             (pool.len(), pool.draw(99, &mut cx))
         });
         assert_eq!(len, RIGHT.len());

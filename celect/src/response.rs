@@ -76,7 +76,7 @@ impl<A: Attribute> Celect<A> {
             // A listed node may be dead, and must not take the place of another node.
             let is_met = member.id == me.id
                 || peers.is_listed(member)
-                || peers.is_gone(member)
+                || peers.has_ended(member)
                 || run.exclude.contains(&member)
                 || run.met.contains(&member);
             if run.met.len() < wanted && !is_met {

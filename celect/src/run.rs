@@ -144,7 +144,7 @@ impl Run {
     /// Returns the number of asked nodes among the nodes that may still be asked.
     pub(crate) fn asked_of(&self, peers: &Peers) -> usize {
         let may_be = |it: &&Member| {
-            let is_met = self.met.binary_search(it).is_ok() && !peers.is_gone(**it);
+            let is_met = self.met.binary_search(it).is_ok() && !peers.has_ended(**it);
             (is_met || peers.is_listed(**it)) && !self.exclude.contains(it)
         };
         self.asked.iter().filter(may_be).count()

@@ -66,7 +66,7 @@ impl<H: Host<Celect>> Lone<H> {
         })
     }
 
-    fn hear(&mut self, from: u64, message: Message) -> u64 {
+    fn receive(&mut self, from: u64, message: Message) -> u64 {
         let from = member(from);
         self.step(Input::Message { from, message })
     }
@@ -87,7 +87,7 @@ impl<H: Host<Celect>> Lone<H> {
                 exclude: Members::new(),
                 few: false,
             };
-            count += self.hear(id, message);
+            count += self.receive(id, message);
             assert!(matches!(self.sent[..], [(_, Message::Response { .. })]));
         }
         count
@@ -112,7 +112,7 @@ impl<H: Host<Celect>> Lone<H> {
                 unhealthy: by_rank.iter().rev().copied().take(y.into()).collect(),
                 known: Members::new(),
             };
-            answers += self.hear(from.id.0, message);
+            answers += self.receive(from.id.0, message);
             if !self.sent.is_empty() {
                 last.clone_from(&self.sent);
             }
@@ -121,21 +121,21 @@ impl<H: Host<Celect>> Lone<H> {
             return [answers, u64::MAX, u64::MAX];
         };
         assert_eq!(leader, by_rank[0]);
-        let told = self.others().chain([0]).map(member);
-        let mut told: Vec<Member> = told.filter(|&it| it != leader).collect();
-        told.sort_unstable();
+        let notified = self.others().chain([0]).map(member);
+        let mut notified: Vec<Member> = notified.filter(|&it| it != leader).collect();
+        notified.sort_unstable();
         let message = Message::Leader {
             ballot,
             leader,
             renewal: 0,
             lease: Span::ZERO,
             state: LeaderState::Leads,
-            covered: told.into(),
+            covered: notified.into(),
         };
-        let news = self.hear(leader.id.0, message.clone());
+        let news = self.receive(leader.id.0, message.clone());
         assert_eq!(self.host.machine().leader(), Some((leader, ballot)));
         assert!(matches!(self.sent[..], [(_, Message::LeaderAck { .. })]));
-        [answers, news, self.hear(leader.id.0, message)]
+        [answers, news, self.receive(leader.id.0, message)]
     }
 
     /// Handles an appointment, its repetition, and the acknowledgements of all. Returns the number of
@@ -147,15 +147,15 @@ impl<H: Host<Celect>> Lone<H> {
             life: 0,
             few: false,
         };
-        let appointed = self.hear(1, message.clone());
+        let appointed = self.receive(1, message.clone());
         assert_eq!(self.host.machine().leads(), Some(ballot));
-        let again = self.hear(1, message);
+        let again = self.receive(1, message);
         assert!(matches!(self.sent[..], [(_, Message::Leader { .. })]));
-        let mut heard = 0;
+        let mut received = 0;
         for id in self.others() {
-            heard += self.hear(id, Message::LeaderAck { ballot, renewal: 0 });
+            received += self.receive(id, Message::LeaderAck { ballot, renewal: 0 });
         }
-        [appointed, again, heard]
+        [appointed, again, received]
     }
 }
 
@@ -193,9 +193,9 @@ fn messages_allocate_nothing<H: Host<Celect>>() {
                 elected, [0; 3],
                 "elections, {protocol:?}, {members} members"
             );
-            let [_, _, heard] = lone.leadership(200);
+            let [_, _, received] = lone.leadership(200);
             assert_eq!(
-                heard, 0,
+                received, 0,
                 "acknowledgements, {protocol:?}, {members} members"
             );
         }
@@ -270,10 +270,13 @@ fn what_a_member_takes() {
         few: false,
     };
     step(&mut host, Input::Message { from, message });
-    let told = more(&mut host, &mut before);
-    println!("bytes a member: listed {listed}, suspected {suspected}, to be told {told}");
+    let notified = more(&mut host, &mut before);
+    println!("bytes a member: listed {listed}, suspected {suspected}, to be told {notified}");
     assert_eq!([listed, suspected], [32, 24]);
-    assert!(told <= 40, "{told} bytes a member that is to be told");
+    assert!(
+        notified <= 40,
+        "{notified} bytes a member that is to be told"
+    );
     assert_eq!(
         host.machine().members().map(|it| it.id).max(),
         Some(NodeId(4_095))

@@ -187,9 +187,9 @@ mod tests {
 
     /// A machine that emits as many events as its command asks for.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-    struct Teller;
+    struct Notifier;
 
-    impl Machine for Teller {
+    impl Machine for Notifier {
         type Message = ();
         type Timer = u8;
         type Command = u16;
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_rare_large_step_gives_its_memory_back_and_alike_ones_keep_theirs() {
-        let mut outbox = Outbox::<Teller>::new();
+        let mut outbox = Outbox::<Notifier>::new();
         let mut step = |times: u16| {
             outbox.effects.extend((0..times).map(Effect::Event));
             outbox.drain_effects().for_each(drop);
@@ -220,11 +220,11 @@ mod tests {
         assert!(small < 40 && step(3) == small);
 
         // The driver calls `give_back`.
-        let mut driver = Driver::new(Teller);
+        let mut driver = Driver::new(Notifier);
         let mut rng = chacha20::ChaCha8Rng::from_seed([0; 32]);
         for times in [1_000, 3] {
-            let told = driver.step(crate::Time(0), &mut rng, Input::Command(times), drop);
-            assert_eq!(told, Ok(()));
+            let notified = driver.step(crate::Time(0), &mut rng, Input::Command(times), drop);
+            assert_eq!(notified, Ok(()));
         }
         assert!(driver.outbox_capacity() < 40);
     }

@@ -39,7 +39,7 @@
 //! #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 //! struct Greeter {
 //!     peer: Member,
-//!     heard: u8,
+//!     received: u8,
 //! }
 //!
 //! impl Machine for Greeter {
@@ -57,8 +57,8 @@
 //!         match input {
 //!             Input::Message { from, .. } if from != self.peer => return Err("a stranger"),
 //!             Input::Message { .. } => {
-//!                 self.heard = self.heard.saturating_add(1);
-//!                 cx.event(self.heard);
+//!                 self.received = self.received.saturating_add(1);
+//!                 cx.event(self.received);
 //!             }
 //!             Input::Command(()) | Input::Tick(()) => {
 //!                 cx.send(self.peer, "good day");
@@ -71,7 +71,7 @@
 //! }
 //!
 //! let mut rng = ChaCha8Rng::seed_from_u64(7);
-//! let mut driver = Driver::new(Greeter { peer: Member::new(2, 0), heard: 0 });
+//! let mut driver = Driver::new(Greeter { peer: Member::new(2, 0), received: 0 });
 //! let mut sent = Vec::new();
 //!
 //! driver.step(Time::ZERO, &mut rng, Input::Command(()), |effect| sent.push(effect))?;

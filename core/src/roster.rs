@@ -322,7 +322,7 @@ impl<T> Roster<T> {
 
     /// Returns true if this life was declared failed, or is over.
     #[must_use]
-    pub fn is_gone(&self, member: Member) -> bool {
+    pub fn has_ended(&self, member: Member) -> bool {
         self.is_over(member) || self.is_failed(member)
     }
 
@@ -424,11 +424,11 @@ impl<T> Roster<T> {
 
     /// The nodes beside the list, in the order in which they are forgotten.
     fn in_order(&self) -> impl Iterator<Item = Member> + '_ {
-        let gone = self.turn().filter(|(_, it)| *it != Standing::Met);
+        let ended = self.turn().filter(|(_, it)| *it != Standing::Met);
         let met = self.turn().filter(|(_, it)| *it == Standing::Met);
         let met_by_id = self.by_id(Standing::Met);
         let failed_by_id = self.by_id(Standing::Failed);
-        let all = gone.chain(met).chain(met_by_id).chain(failed_by_id);
+        let all = ended.chain(met).chain(met_by_id).chain(failed_by_id);
         all.map(|(member, _)| member)
     }
 

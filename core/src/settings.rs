@@ -149,7 +149,7 @@ mod tests {
     fn the_first_number_outside_its_range_is_named_with_the_range() {
         let fine = Setting::number("copies", 8, 1, 8);
         assert_eq!(check(&[fine, fine]), Ok(()));
-        for (setting, says) in [
+        for (setting, reports) in [
             (
                 Setting::number("copies", 9, 1, 8),
                 "copies is 9: set it to 1 or more, up to 8",
@@ -165,7 +165,7 @@ mod tests {
         ] {
             let outside = check(&[fine, setting, Setting::number("last", 1, 2, 3)]);
             assert_eq!(outside, Err(OutOfRange(setting)));
-            assert_eq!(OutOfRange(setting).to_string(), says);
+            assert_eq!(OutOfRange(setting).to_string(), reports);
         }
     }
 }

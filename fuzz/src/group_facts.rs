@@ -147,8 +147,8 @@ impl Run {
     /// Another node sends every kind of request.
     fn ask_all(&mut self, group: GroupId) {
         for asked in requests() {
-            let asked = kgroup::Parcel::Request(asked);
-            self.hear(2, Item::Ask { group, asked });
+            let asked = kgroup::Payload::Request(asked);
+            self.receive(2, Item::Ask { group, asked });
         }
     }
 
@@ -157,12 +157,12 @@ impl Run {
         self.here = 0;
         for other in 2..=NODES {
             let (group, number) = (Site::cluster(0), 7);
-            self.hear(other, Item::Inquire { group, number });
+            self.receive(other, Item::Inquire { group, number });
         }
         NODES as u32 - 1
     }
 
-    fn hear(&mut self, from: u64, item: Item<kgroup::Update, kgroup::Parcel>) {
+    fn receive(&mut self, from: u64, item: Item<kgroup::Update, kgroup::Payload>) {
         let Some(plan) = coordination().and_then(|it| it.site.plan().ok()) else {
             return;
         };

@@ -13,8 +13,8 @@ use selvedge_routine::file::{Fault, FileError, Format, Home};
 pub fn home_file_yaml(data: &[u8]) {
     let home = match Home::lint(Format::Yaml, data, Catalogue::new()) {
         Ok((home, lints)) => {
-            let is_said = |it: &selvedge_routine::file::Lint| !it.to_string().is_empty();
-            assert!(lints.iter().all(is_said), "a lint has a text");
+            let is_reported = |it: &selvedge_routine::file::Lint| !it.to_string().is_empty();
+            assert!(lints.iter().all(is_reported), "a lint has a text");
             home
         }
         Err(error) => {

@@ -19,7 +19,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.epoch = epoch;
-        self.hints.grow_old();
+        self.leader_hints.grow_old();
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let Some(part) = self.parts.get_mut(&group) else {
@@ -32,7 +32,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
                 continue;
             }
-            part.told = 0; // Founders are notified again.
+            part.notified = 0; // Founders are notified again.
             part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
@@ -50,15 +50,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.is_due = false;
         }
         if !part.replica.leads() {
-            part.told = 0;
+            part.notified = 0;
             part.inquiry = None;
             return self.disarm_change(group, cx);
         }
-        let is_told = part.told == number;
-        part.told = number;
+        let is_notified = part.notified == number;
+        part.notified = number;
         let (is_armed, is_urgent) = (part.changes, part.is_urgent);
         let is_due = part.is_due;
-        if !is_told {
+        if !is_notified {
             self.tell_founders(group);
         }
         let lost = self.lost_members(group);
@@ -85,9 +85,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn lost_members(&self, group: GroupId) -> Option<usize> {
         let part = self.parts.get(&group)?;
         let members = part.replica.configuration().members();
-        let gone = members.filter(|it| self.is_gone(it.member.id)).count();
+        let ended = members.filter(|it| self.has_ended(it.member.id)).count();
         let failures = self.plan.selection().failures.max(1);
-        (gone >= self.config.replace_after.min(failures).into()).then_some(gone)
+        (ended >= self.config.replace_after.min(failures).into()).then_some(ended)
     }
 
     pub(crate) fn on_change_tick(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
@@ -135,7 +135,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// lives.
     fn has_quorum(&self, configuration: &Configuration) -> bool {
         let members = configuration.members();
-        let here = members.filter(|it| !self.is_gone(it.member.id)).count();
+        let here = members.filter(|it| !self.has_ended(it.member.id)).count();
         2 * here > configuration.voters.len()
     }
 

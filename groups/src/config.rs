@@ -25,7 +25,7 @@ pub struct Config {
     pub groups: u16,
     /// The number of groups of other nodes whose leaders a node remembers: from 1, and at least as many
     /// as it asks at once, for questions that evict each other never end. Default 256.
-    pub hints: u16,
+    pub leader_hints: u16,
 }
 
 impl Default for Config {
@@ -44,7 +44,7 @@ impl Config {
             stagger: Span::secs(10),
             replace_after: 2,
             groups: 1_024,
-            hints: 256,
+            leader_hints: 256,
         }
     }
 
@@ -54,7 +54,7 @@ impl Config {
         with_stagger stagger: Span,
         with_replace_after replace_after: u8,
         with_groups groups: u16,
-        with_hints hints: u16,
+        with_leader_hints leader_hints: u16,
     }
 
     /// Checks that these settings can work.
@@ -74,7 +74,7 @@ impl Config {
                 u8::MAX as u64,
             ),
             Setting::number("groups", self.groups as u64, 1, u16::MAX as u64),
-            Setting::number("hints", self.hints as u64, 1, u16::MAX as u64),
+            Setting::number("hints", self.leader_hints as u64, 1, u16::MAX as u64),
         ])
     }
 }

@@ -50,16 +50,16 @@ pub enum Command<U, P> {
         /// The group.
         group: GroupId,
         /// The content.
-        parcel: P,
+        payload: P,
     },
-    /// Answers a node, as the leader of a group: [`Event::Told`] there, if it arrives.
-    Tell {
+    /// Answers a node, as the leader of a group: [`Event::Answered`] there, if it arrives.
+    Answer {
         /// The node.
         to: Member,
         /// The group.
         group: GroupId,
         /// The content.
-        parcel: P,
+        payload: P,
     },
 }
 
@@ -83,16 +83,16 @@ pub enum Event<S: State, P> {
         /// The other node.
         from: Member,
         /// The content.
-        parcel: P,
+        payload: P,
     },
     /// The leader of a group answers.
-    Told {
+    Answered {
         /// The group.
         group: GroupId,
         /// The other node.
         from: Member,
         /// The content.
-        parcel: P,
+        payload: P,
     },
     /// This node has entered a group.
     Entered(GroupId),

@@ -10,7 +10,7 @@ use selvedge_core::{Context, Delta, Input, Member, NodeId, Untracked};
 use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
-use crate::hints::Hints;
+use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
 use crate::state::{Carried, Scratch};
@@ -46,7 +46,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             begin,
             parts: BTreeMap::new(),
             marks: BTreeMap::new(),
-            hints: Hints::new(config.hints.into()),
+            leader_hints: LeaderHints::new(config.leader_hints.into()),
             peers,
             epoch: 0,
             has_begun: false,
@@ -156,7 +156,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     id: node.id,
                     incarnation: peer.incarnation,
                 };
-                Some(match peer.is_gone {
+                Some(match peer.has_ended {
                     true => Delta::Failed(member),
                     false => Delta::Joined(member),
                 })

@@ -26,7 +26,7 @@ pub(crate) struct Inquiry {
     /// The members that were chosen, in their order.
     chosen: Vec<NodeId>,
     /// The asked nodes that have answered.
-    heard: Vec<Member>,
+    received: Vec<Member>,
     /// The asked nodes that have not answered for too long.
     silent: Vec<NodeId>,
     /// The number of questions to the nodes that have not answered.
@@ -44,7 +44,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.inquiry = Some(Inquiry {
                 number,
                 chosen: Vec::new(),
-                heard: Vec::new(),
+                received: Vec::new(),
                 silent: Vec::new(),
                 asked: 0,
                 is_confirmed: false,
@@ -121,7 +121,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// one of them.
     fn open(&self, inquiry: &Inquiry) -> Vec<Member> {
         let chosen = inquiry.chosen.iter().map(|it| self.latest(*it));
-        let open = chosen.filter(|it| *it != self.me && !inquiry.heard.contains(it));
+        let open = chosen.filter(|it| *it != self.me && !inquiry.received.contains(it));
         open.collect()
     }
 
@@ -170,8 +170,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // The answer to a question that has ended.
         };
         let is_asked = inquiry.chosen.contains(&from.id);
-        if is_asked && is_latest && !inquiry.heard.contains(&from) {
-            inquiry.heard.push(from);
+        if is_asked && is_latest && !inquiry.received.contains(&from) {
+            inquiry.received.push(from);
         }
         self.go_on(group, inquiry, cx);
     }

@@ -126,7 +126,7 @@
 //! for tenth in 0..50 {
 //!     let now = Time::ZERO + Span::millis(100) * tenth;
 //!     if tenth == 20 {
-//!         inputs.push((asker, Input::Command(Command::Ask { group: GROUP, parcel: 7 })));
+//!         inputs.push((asker, Input::Command(Command::Ask { group: GROUP, payload: 7 })));
 //!     }
 //!     let mut effects = Vec::new();
 //!     for (at, node) in nodes.iter_mut().enumerate() {
@@ -143,12 +143,12 @@
 //!                     inputs.push((to, Input::Message { from: members[at], message }));
 //!                 }
 //!                 // The leader proposes the number of the question, and answers.
-//!                 Effect::Event(Event::Asked { group, from, parcel }) => {
-//!                     let update = Command::Propose { group, update: parcel };
-//!                     let answer = Command::Tell { to: from, group, parcel };
+//!                 Effect::Event(Event::Asked { group, from, payload }) => {
+//!                     let update = Command::Propose { group, update: payload };
+//!                     let answer = Command::Answer { to: from, group, payload };
 //!                     inputs.extend([update, answer].map(|it| (at, Input::Command(it))));
 //!                 }
-//!                 Effect::Event(Event::Told { parcel, .. }) => answers.push((at, parcel)),
+//!                 Effect::Event(Event::Answered { payload, .. }) => answers.push((at, payload)),
 //!                 _ => {} // Events of replicas, and facts to store.
 //!             }
 //!         }
@@ -206,10 +206,11 @@ mod counters;
 mod draw;
 mod durable;
 mod event;
+mod find_leader;
 mod found;
 mod group;
-mod hints;
 mod inquiry;
+mod leader_hints;
 mod locality;
 mod machine;
 mod message;
@@ -218,7 +219,6 @@ mod place;
 mod plan;
 mod published;
 mod route;
-mod seek;
 mod selection;
 mod state;
 pub mod store;

@@ -6,10 +6,10 @@ use selvedge_replica as replica;
 use selvedge_replica::{Body, Replica};
 
 use crate::GroupId;
-use crate::hints::Hint;
+use crate::find_leader::confirms;
+use crate::leader_hints::Hint;
 use crate::message::{FIXED_LEN, encoded_len};
 use crate::part::Part;
-use crate::seek::confirms;
 use crate::state::{Carried, Peer, Posted};
 use crate::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
 
@@ -95,12 +95,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // It was left in this step.
         };
         let leader = part.replica.leader().map(|it| it.0);
-        let is_missing = part.replica.votes() && leader.is_none_or(|it| self.is_gone(it));
+        let is_missing = part.replica.votes() && leader.is_none_or(|it| self.has_ended(it));
         if is_missing == part.waits {
             return;
         }
         let members = part.replica.configuration().members();
-        let here = members.filter(|it| !self.is_gone(it.member.id));
+        let here = members.filter(|it| !self.has_ended(it.member.id));
         let before = here.take_while(|it| it.member.id != self.me.id).count();
         if let Some(part) = self.parts.get_mut(&group) {
             part.waits = is_missing;
@@ -151,7 +151,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.look_for_leader(group, cx);
         }
         if is_lost {
-            self.seek(group);
+            self.find_leader(group);
         }
     }
 
@@ -197,7 +197,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         match item {
             Item::Replica { group, message } => self.on_replica(from, group, message, cx),
             Item::Ask { group, asked } => self.on_ask(from, group, asked, cx),
-            Item::Tell { group, life, told } => self.on_tell(from, group, (life, told), cx),
+            Item::Answer {
+                group,
+                life,
+                notified,
+            } => self.on_tell(from, group, (life, notified), cx),
             Item::Where {
                 group,
                 number,
@@ -243,8 +247,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         message: &replica::Message<S::Update>,
     ) -> bool {
         let Some(mark) = self.marks.get(&group) else {
-            let told = self.hints.get(group).map_or(0, Hint::number);
-            if message.configuration < told && asks(&message.body) {
+            let notified = self.leader_hints.get(group).map_or(0, Hint::number);
+            if message.configuration < notified && asks(&message.body) {
                 // It knows of later members, and nothing more.
                 let news = self.whereabouts(group);
                 self.posted.0.extend(news.map(|it| (from, it)));
@@ -280,7 +284,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             if !is_former && !is_known {
                 *peer = Some(Peer {
                     incarnation: from.incarnation,
-                    is_gone: false,
+                    has_ended: false,
                 });
             }
         }
@@ -288,7 +292,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let member = delta.member();
-        let is_gone = match delta {
+        let has_ended = match delta {
             Delta::Suspected(_) => return Ok(()),
             Delta::Joined(_) | Delta::Refuted(_) => false,
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => true,
@@ -316,7 +320,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let incarnation = member.incarnation;
         *peer = Some(Peer {
             incarnation,
-            is_gone,
+            has_ended,
         });
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
@@ -347,12 +351,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             Command::Read { group, read } => {
                 self.step(group, Input::Command(replica::Command::Read(read)), cx)
             }
-            Command::Ask { group, parcel } => {
-                self.ask(group, parcel, cx);
+            Command::Ask { group, payload } => {
+                self.ask(group, payload, cx);
                 Ok(())
             }
-            Command::Tell { to, group, parcel } => {
-                self.tell(to, group, parcel, cx);
+            Command::Answer { to, group, payload } => {
+                self.notify(to, group, payload, cx);
                 Ok(())
             }
         }
@@ -441,7 +445,7 @@ const fn asks<U>(body: &Body<U>) -> bool {
         body,
         Body::Prepare { .. }
             | Body::Accept { .. }
-            | Body::Lacking { .. }
+            | Body::Missing { .. }
             | Body::Fetch { .. }
             | Body::Propose { .. }
             | Body::Read { .. }

@@ -40,14 +40,14 @@ pub enum Item<U, P> {
         asked: P,
     },
     /// An answer of the group's leader.
-    Tell {
+    Answer {
         /// The group.
         group: GroupId,
         /// The life of the receiver that is meant: a message reaches a node in any of its lives,
         /// and each life numbers its questions from the start.
         life: u32,
         /// The content.
-        told: P,
+        notified: P,
     },
     /// The place of the group.
     Where {

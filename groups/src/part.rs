@@ -22,7 +22,7 @@ pub(crate) struct Part<S: State> {
     /// The number of the last configuration that was seen.
     pub(crate) number: u64,
     /// The configuration of which this leader has notified the founders.
-    pub(crate) told: u64,
+    pub(crate) notified: u64,
     /// The highest configuration that others named in this epoch, and that this member looked for.
     /// Once: each node that is asked names it again.
     pub(crate) sought: u64,
@@ -47,7 +47,7 @@ impl<S: State> Part<S> {
             is_urgent: false,
             is_due: false,
             number: 0,
-            told: 0,
+            notified: 0,
             sought: 0,
             is_entered: false,
             confirms: false,

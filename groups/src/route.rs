@@ -10,13 +10,13 @@ use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
-use crate::hints::{Hint, UNHEARD};
+use crate::leader_hints::{Hint, UNANSWERED};
 use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Asks the leader of a group, for the application.
-    pub(crate) fn ask(&mut self, group: GroupId, parcel: P, cx: &mut Context<'_, Self>) {
+    pub(crate) fn ask(&mut self, group: GroupId, payload: P, cx: &mut Context<'_, Self>) {
         if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
             // A group that begins with its first question.
             self.enter(group, cx);
@@ -26,16 +26,18 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return cx.event(Event::Asked {
                 group,
                 from,
-                parcel,
+                payload,
             });
         }
         // Questions of one step are one round: none can be answered before the others are sent.
         let is_asked =
             |(_, it): &Posted<S, P>| matches!(it, Item::Ask { group: of, .. } if *of == group);
         let is_new_round = !self.posted.0.iter().rev().any(is_asked);
-        self.hints.used(group).ask(parcel.clone(), is_new_round);
+        self.leader_hints
+            .used(group)
+            .ask(payload.clone(), is_new_round);
         for to in self.likely(group) {
-            let asked = parcel.clone();
+            let asked = payload.clone();
             self.posted
                 .0
                 .push((self.latest(to), Item::Ask { group, asked }));
@@ -44,8 +46,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Returns true if a group does not exist here yet, and this node would found it.
     fn is_founder_of_new(&self, group: GroupId) -> bool {
-        let is_told = self.hints.get(group).is_some_and(|it| it.number() > 0);
-        let is_new = !self.marks.contains_key(&group) && !is_told;
+        let is_notified = self
+            .leader_hints
+            .get(group)
+            .is_some_and(|it| it.number() > 0);
+        let is_new = !self.marks.contains_key(&group) && !is_notified;
         is_new && self.begin == crate::Begin::First && {
             S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
         }
@@ -59,19 +64,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let members = it.configuration().members();
             members.map(|it| it.member.id).collect()
         });
-        let hint = self.hints.get(group);
-        let unheard = hint.map_or(0, Hint::unheard);
+        let hint = self.leader_hints.get(group);
+        let unanswered = hint.map_or(0, Hint::unanswered);
         let hinted = hint.and_then(|it| it.leader);
         let known: Vec<NodeId> = hint.map_or_else(Vec::new, |it| it.members.clone());
-        let leader = leader.or(hinted).filter(|it| !self.is_gone(*it));
+        let leader = leader.or(hinted).filter(|it| !self.has_ended(*it));
         let mut likely: Vec<NodeId> = leader.into_iter().collect();
         let mut knows_some = true;
-        if leader.is_none() || unheard > UNHEARD {
+        if leader.is_none() || unanswered > UNANSWERED {
             likely.extend(known);
             likely.extend(members);
-            likely.extend(self.successors(group, unheard > UNHEARD));
+            likely.extend(self.successors(group, unanswered > UNANSWERED));
             knows_some = !likely.is_empty();
-            if !knows_some || unheard > UNHEARD {
+            if !knows_some || unanswered > UNANSWERED {
                 let here = self.plan.nodes().iter().copied();
                 let here = here.filter(|it| self.is_here(it.id));
                 let target = S::target(&self.site, group);
@@ -83,7 +88,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         // Founders begin a group at its first question, and leaders send them its place. Where room
         // for hints is short, unanswered rounds are not counted.
-        if !knows_some || unheard > 2 * UNHEARD {
+        if !knows_some || unanswered > 2 * UNANSWERED {
             likely.extend(self.founders(group));
         }
         let me = self.me.id;
@@ -98,7 +103,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// each of them the chain leads to the present one, also after wrong hints.
     fn successors(&self, group: GroupId, in_vain: bool) -> impl Iterator<Item = NodeId> + '_ {
         let mark = self.marks.get(&group);
-        let hint = self.hints.get(group);
+        let hint = self.leader_hints.get(group);
         let is_latest = |number| !hint.is_some_and(|it| it.is_behind(number));
         let mark = mark.filter(|it| in_vain || is_latest(it.number));
         let members = mark.into_iter().flat_map(|it| it.members());
@@ -107,9 +112,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// This node's replica, unless others named later members: then it missed a link.
     fn present(&self, group: GroupId) -> Option<&Replica<S>> {
-        let told = self.hints.get(group).map_or(0, Hint::number);
+        let notified = self.leader_hints.get(group).map_or(0, Hint::number);
         let own = self.replica(group);
-        own.filter(|it| it.configuration().number >= told.max(1)) // A newcomer knows of none.
+        own.filter(|it| it.configuration().number >= notified.max(1)) // A newcomer knows of none.
     }
 
     /// Handles another node's question.
@@ -117,7 +122,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         &mut self,
         from: Member,
         group: GroupId,
-        parcel: P,
+        payload: P,
         cx: &mut Context<'_, Self>,
     ) {
         if !self.parts.contains_key(&group) && self.is_founder_of_new(group) {
@@ -127,11 +132,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return cx.event(Event::Asked {
                 group,
                 from,
-                parcel,
+                payload,
             });
         }
         self.counters.0.elsewhere += 1;
-        self.hints.renew(group);
+        self.leader_hints.renew(group);
         if let Some(news) = self.whereabouts(group) {
             self.posted.0.push((from, news));
         }
@@ -148,7 +153,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 (configuration.number, leader, members)
             } else {
                 let mark = self.marks.get(&group);
-                let hint = self.hints.get(group);
+                let hint = self.leader_hints.get(group);
                 let marked = mark.map_or(0, |it| it.number);
                 match hint.filter(|it| it.is_behind(marked)) {
                     // From a former epoch it is sent as a guess, which gives way to any known
@@ -188,9 +193,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         let leader = leader.filter(|it| *it != self.me.id);
-        let asked = match self.hints.get_mut(group) {
-            Some(hint) => hint.tell(number, leader, members),
-            None => self.hints.used(group).tell(number, leader, members),
+        let asked = match self.leader_hints.get_mut(group) {
+            Some(hint) => hint.notify(number, leader, members),
+            None => self
+                .leader_hints
+                .used(group)
+                .notify(number, leader, members),
         };
         let to = leader.map(|it| self.latest(it));
         let items = to.into_iter().flat_map(|to| {
@@ -205,16 +213,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     #[cfg(feature = "check")]
     pub(crate) fn is_bounded(&self) -> bool {
         self.parts.len() <= self.config.groups.into()
-            && self.hints.is_bounded(MEMBERS_MAX)
+            && self.leader_hints.is_bounded(MEMBERS_MAX)
             && self.posted.0.is_empty()
     }
 
     /// Answers a node, for the application, as the leader of a group.
-    pub(crate) fn tell(
+    pub(crate) fn notify(
         &mut self,
         to: Member,
         group: GroupId,
-        parcel: P,
+        payload: P,
         cx: &mut Context<'_, Self>,
     ) {
         if to.id == self.me.id {
@@ -222,31 +230,31 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // life numbers its questions from the start.
             if to == self.me {
                 let from = self.me;
-                cx.event(Event::Told {
+                cx.event(Event::Answered {
                     group,
                     from,
-                    parcel,
+                    payload,
                 });
             }
             return;
         }
         self.posted.0.push((
             to,
-            Item::Tell {
+            Item::Answer {
                 group,
                 life: to.incarnation.0,
-                told: parcel,
+                notified: payload,
             },
         ));
     }
 
     /// Notes the leader of a group, of which this node learned from its question to another group.
-    pub fn heard(&mut self, group: GroupId, from: Member) {
+    pub fn received(&mut self, group: GroupId, from: Member) {
         if from.id != self.me.id
             && self.plan.place(from.id).is_some()
-            && let Some(hint) = self.hints.get_mut(group)
+            && let Some(hint) = self.leader_hints.get_mut(group)
         {
-            hint.hear(from.id);
+            hint.receive(from.id);
         }
     }
 
@@ -255,17 +263,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         &mut self,
         from: Member,
         group: GroupId,
-        (life, parcel): (u32, P),
+        (life, payload): (u32, P),
         cx: &mut Context<'_, Self>,
     ) {
         if life != self.me.incarnation.0 {
             return; // It is meant for a life that has ended.
         }
-        self.heard(group, from);
-        cx.event(Event::Told {
+        self.received(group, from);
+        cx.event(Event::Answered {
             group,
             from,
-            parcel,
+            payload,
         });
     }
 }

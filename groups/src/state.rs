@@ -13,7 +13,7 @@ use selvedge_replica::{Configuration, Replica, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::hints::Hints;
+use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
 use crate::{Begin, Config, Counters, Item, Plan};
@@ -43,7 +43,7 @@ impl<P: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned> Carried 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Peer {
     pub(crate) incarnation: Incarnation,
-    pub(crate) is_gone: bool,
+    pub(crate) has_ended: bool,
 }
 
 /// An item for a node.
@@ -84,7 +84,7 @@ pub struct Groups<S: Begins, P> {
     pub(crate) parts: BTreeMap<GroupId, Part<S>>,
     /// The last known configuration of each group that it was in.
     pub(crate) marks: BTreeMap<GroupId, Box<Configuration>>,
-    pub(crate) hints: Hints<P>,
+    pub(crate) leader_hints: LeaderHints<P>,
     /// In the order of the plan's nodes; `None` for a node of which nothing is known.
     pub(crate) peers: Vec<Option<Peer>>,
     /// The epoch, from the host.
@@ -177,7 +177,7 @@ impl<S: Begins, P> Groups<S, P> {
     #[cfg(feature = "check")]
     #[must_use]
     pub fn hinted(&self) -> usize {
-        self.hints.len()
+        self.leader_hints.len()
     }
 
     /// The counters.
@@ -201,13 +201,13 @@ impl<S: Begins, P> Groups<S, P> {
     /// Returns true if membership, or a message, shows that a node is present.
     #[must_use]
     pub fn is_here(&self, id: NodeId) -> bool {
-        id == self.me.id || self.peer(id).is_some_and(|it| !it.is_gone)
+        id == self.me.id || self.peer(id).is_some_and(|it| !it.has_ended)
     }
 
     /// Returns true if membership reported that a node failed or left.
     #[must_use]
-    pub fn is_gone(&self, id: NodeId) -> bool {
-        id != self.me.id && self.peer(id).is_some_and(|it| it.is_gone)
+    pub fn has_ended(&self, id: NodeId) -> bool {
+        id != self.me.id && self.peer(id).is_some_and(|it| it.has_ended)
     }
 
     fn peer(&self, id: NodeId) -> Option<Peer> {
@@ -223,7 +223,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
             site: Arc::clone(&self.site),
             parts: self.parts.clone(),
             marks: self.marks.clone(),
-            hints: self.hints.clone(),
+            leader_hints: self.leader_hints.clone(),
             peers: self.peers.clone(),
             counters: self.counters.clone(),
             posted: Untracked(Vec::new()),
@@ -242,7 +242,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.begin == other.begin
             && self.parts == other.parts
             && self.marks == other.marks
-            && self.hints == other.hints
+            && self.leader_hints == other.leader_hints
             && self.peers == other.peers
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
@@ -259,7 +259,7 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.since.hash(state);
         self.parts.hash(state);
         self.marks.hash(state);
-        self.hints.hash(state);
+        self.leader_hints.hash(state);
         self.peers.hash(state);
         self.epoch.hash(state);
         self.has_begun.hash(state);

@@ -32,7 +32,7 @@ pub enum Effect<U, T, E> {
         answer: Answer,
     },
     /// Answer a node that asked. It may be lost.
-    Tell {
+    Answer {
         /// The node.
         to: Member,
         /// The answer.
@@ -71,7 +71,7 @@ impl<U, T, E> Effect<U, T, E> {
             Self::Read(number) => Effect::Read(number),
             Self::Ask { group, request } => Effect::Ask { group, request },
             Self::Inform { group, answer } => Effect::Inform { group, answer },
-            Self::Tell { to, answer } => Effect::Tell { to, answer },
+            Self::Answer { to, answer } => Effect::Answer { to, answer },
             Self::Arm { timer: it, after } => Effect::Arm {
                 timer: timer(it),
                 after,
@@ -91,7 +91,7 @@ impl From<store::LeaderEffect> for Effect<Update, LeaderTimer, LeaderEvent> {
         match effect {
             store::LeaderEffect::Propose(change) => Self::Propose(Update::Map(change)),
             store::LeaderEffect::Read(number) => Self::Read(number),
-            store::LeaderEffect::Answer { to, answer } => Self::Tell {
+            store::LeaderEffect::Answer { to, answer } => Self::Answer {
                 to,
                 answer: Answer::Store(answer),
             },

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::devices::{self, Ticket};
 use crate::leading::{LeaderEvent, LeaderTimer};
-use crate::message::Parcel;
+use crate::message::Payload;
 use crate::state::Held;
 use crate::{ConfigError, Outcome, SiteError, TriggerId};
 
@@ -88,7 +88,7 @@ pub enum Event {
         event: StoreEvent,
     },
     /// An event of the groups themselves.
-    Groups(groups::Event<Held, Parcel>),
+    Groups(groups::Event<Held, Payload>),
 }
 
 /// Tags of the timers.

@@ -69,7 +69,7 @@ pub(crate) enum LeaderInput<'a> {
     Leads,
     Applied(&'a Decided),
     Asked(Member, Request),
-    Told(GroupId, &'a Answer),
+    Notified(GroupId, &'a Answer),
     Readable(u64),
     Tick(LeaderTimer),
     Reported(NodeId, Option<selvedge_routine::State>),
@@ -170,7 +170,7 @@ fn on_devices(
         LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        LeaderInput::Applied(_) | LeaderInput::Told(..) | LeaderInput::Tick(_) => {} // For another kind.
+        LeaderInput::Applied(_) | LeaderInput::Notified(..) | LeaderInput::Tick(_) => {} // For another kind.
     }
     Ok(())
 }
@@ -185,7 +185,7 @@ fn on_routine(
         LeaderInput::Leads => leader.on_leads(state, out),
         LeaderInput::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
         LeaderInput::Asked(from, request) => leader.on_asked(state, from, &request, out),
-        LeaderInput::Told(group, answer) => leader.on_told(state, group, answer, out),
+        LeaderInput::Notified(group, answer) => leader.on_answered(state, group, answer, out),
         LeaderInput::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Applied(_)
         | LeaderInput::Readable(_)
@@ -211,7 +211,7 @@ fn on_map(
         LeaderInput::Leads
         | LeaderInput::Applied(_)
         | LeaderInput::Asked(..)
-        | LeaderInput::Told(..)
+        | LeaderInput::Notified(..)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
         | LeaderInput::Acted(..) => {} // For another kind.

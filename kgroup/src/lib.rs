@@ -210,7 +210,7 @@ pub use event::{Command, Event, Reject, Timer};
 pub use leading::{LeaderEvent, LeaderTimer};
 pub use machine::Kgroup;
 pub use message::{
-    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Status, TriggerId,
+    Answer, Claim, Delivery, Message, Outcome, Patience, Payload, Request, Status, TriggerId,
 };
 #[cfg(feature = "check")]
 pub use published::Rule;

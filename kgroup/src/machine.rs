@@ -1,11 +1,11 @@
 //! The machine of a node: its groups, its leaders, and its own requests.
 //!
 //! A step of [`handle`](Machine::handle) goes round: `ask_groups` gives the input to the groups, which send
-//! nothing yet, and keeps their events in `said`. `settle` takes these one by one: `on_said` passes each to
+//! nothing yet, and keeps their events in `reported`. `settle` takes these one by one: `on_said` passes each to
 //! the leader of its group (`on`, `try_on`, [`Leading::on`]), and the leader writes down its effects.
 //! `carry_out` turns those into timers, events and commands to the groups, by `ask_groups` again; events of
-//! these wait behind the others. When `said` is empty, `flush` sends the messages of all these steps, so
-//! that those to one node share frames and come behind the facts. Only facts do not wait in `said`.
+//! these wait behind the others. When `reported` is empty, `flush` sends the messages of all these steps, so
+//! that those to one node share frames and come behind the facts. Only facts do not wait in `reported`.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -25,7 +25,7 @@ use crate::config::Config;
 use crate::effect::Effect;
 use crate::event::{Command, Event, Reject, Timer};
 use crate::leading::{LeaderEvent, LeaderInput, LeaderTimer, Leading, Out};
-use crate::message::{Message, Parcel};
+use crate::message::{Message, Payload};
 use crate::site::{self, Site};
 use crate::state::{Held, Update};
 use crate::{Answer, Request, TriggerId};
@@ -39,18 +39,18 @@ pub struct Kgroup {
     me: Member,
     config: Config,
     site: Untracked<Arc<Site>>,
-    groups: Nested<Groups<Held, Parcel>>,
+    groups: Nested<Groups<Held, Payload>>,
     leading: BTreeMap<GroupId, Leading>,
     maps: StoreClient,
     /// Runs that this node asked for, and that were not decided.
     triggers: BTreeSet<(GroupId, TriggerId)>,
     /// The events of the groups in this step; empty between steps.
-    said: Untracked<VecDeque<groups::Event<Held, Parcel>>>,
+    reported: Untracked<VecDeque<groups::Event<Held, Payload>>>,
     /// The effects of the leader in this call; empty between steps.
     effects: Untracked<Out>,
 }
 
-type Inner = Groups<Held, Parcel>;
+type Inner = Groups<Held, Payload>;
 
 impl Kgroup {
     /// A node of a site. Its first input should be [`Command::Epoch`].
@@ -69,8 +69,10 @@ impl Kgroup {
         let maps = StoreClient::new(config.maps, site.frame_budget());
         // The groups that it may ask at once: questions that take each other's room find no leader.
         let asked = site.groups().count() + 2 * usize::from(config.maps.pending);
-        let hints = u16::try_from(asked).unwrap_or(u16::MAX);
-        let room = config.groups.with_hints(config.groups.hints.max(hints));
+        let leader_hints = u16::try_from(asked).unwrap_or(u16::MAX);
+        let room = config
+            .groups
+            .with_leader_hints(config.groups.leader_hints.max(leader_hints));
         let groups = Groups::new(me, room, plan, Arc::clone(&site), begin)?;
         Ok(Self {
             me,
@@ -80,7 +82,7 @@ impl Kgroup {
             leading: BTreeMap::new(),
             maps,
             triggers: BTreeSet::new(),
-            said: Untracked(VecDeque::new()),
+            reported: Untracked(VecDeque::new()),
             effects: Untracked::default(),
         })
     }
@@ -93,7 +95,7 @@ impl Kgroup {
 
     /// The groups, to read from.
     #[must_use]
-    pub const fn groups(&self) -> &Groups<Held, Parcel> {
+    pub const fn groups(&self) -> &Groups<Held, Payload> {
         self.groups.machine()
     }
 
@@ -120,16 +122,16 @@ impl Kgroup {
         input: Input<Inner>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let said = &mut self.said.0;
-        let hear = |event, cx: &mut Context<'_, Self>| {
+        let reported = &mut self.reported.0;
+        let receive = |event, cx: &mut Context<'_, Self>| {
             if matches!(event, groups::Event::Fact(_)) {
                 // Facts go out before the messages of this step.
                 return cx.event(Event::Groups(event));
             }
-            said.push_back(event);
+            reported.push_back(event);
         };
         let call = |groups: &mut Inner, cx: &mut Context<'_, Inner>| groups.take(input, cx);
-        Ok((self.groups).with(cx, call, |it| it, Timer::Groups, hear)?)
+        Ok((self.groups).with(cx, call, |it| it, Timer::Groups, receive)?)
     }
 
     /// Sends the messages of a step, behind all its facts. Items to one node share frames.
@@ -142,9 +144,9 @@ impl Kgroup {
     }
 
     /// The leader of a group asks: this node now knows the leader's place.
-    fn heard(&mut self, group: GroupId, from: Member, cx: &mut Context<'_, Self>) {
+    fn received(&mut self, group: GroupId, from: Member, cx: &mut Context<'_, Self>) {
         let call = |groups: &mut Inner, _: &mut Context<'_, Inner>| {
-            groups.heard(group, from);
+            groups.received(group, from);
             Ok::<(), Infallible>(())
         };
         let Ok(()) = (self.groups).with(cx, call, |it| it, Timer::Groups, |_, _| {});
@@ -152,7 +154,7 @@ impl Kgroup {
 
     /// Handles all events of the groups, and the events that follow from them.
     fn settle(&mut self, cx: &mut Context<'_, Self>) {
-        while let Some(event) = self.said.0.pop_front() {
+        while let Some(event) = self.reported.0.pop_front() {
             self.on_said(event, cx);
         }
     }
@@ -161,25 +163,27 @@ impl Kgroup {
         clippy::wildcard_enum_match_arm,
         reason = "all others are the application's"
     )]
-    fn on_said(&mut self, event: groups::Event<Held, Parcel>, cx: &mut Context<'_, Self>) {
+    fn on_said(&mut self, event: groups::Event<Held, Payload>, cx: &mut Context<'_, Self>) {
         match event {
             groups::Event::Replica { group, event } => self.on_replica(group, event, cx),
             groups::Event::Asked {
                 group,
                 from,
-                parcel,
-            } => match parcel {
-                Parcel::Request(request) => {
+                payload,
+            } => match payload {
+                Payload::Request(request) => {
                     if let Some(routine) = request.routine() {
-                        self.heard(routine, from, cx);
+                        self.received(routine, from, cx);
                     }
                     self.on(group, LeaderInput::Asked(from, request), cx);
                 }
-                Parcel::Answer { of, answer } => self.on(group, LeaderInput::Told(of, &answer), cx),
+                Payload::Answer { of, answer } => {
+                    self.on(group, LeaderInput::Notified(of, &answer), cx)
+                }
             },
-            groups::Event::Told { parcel, .. } => match parcel {
-                Parcel::Answer { of, answer } => self.on_told(of, &answer, cx),
-                Parcel::Request(_) => {} // A leader sends no request.
+            groups::Event::Answered { payload, .. } => match payload {
+                Payload::Answer { of, answer } => self.on_answered(of, &answer, cx),
+                Payload::Request(_) => {} // A leader sends no request.
             },
             other => cx.event(Event::Groups(other)),
         }
@@ -215,11 +219,11 @@ impl Kgroup {
     }
 
     /// An answer has arrived at this node.
-    fn on_told(&mut self, of: GroupId, answer: &Answer, cx: &mut Context<'_, Self>) {
+    fn on_answered(&mut self, of: GroupId, answer: &Answer, cx: &mut Context<'_, Self>) {
         match answer {
             Answer::Store(answer) => {
                 let mut effects = Vec::new();
-                self.maps.on_told(of, answer.clone(), &mut effects);
+                self.maps.on_answered(of, answer.clone(), &mut effects);
                 self.on_maps(effects, cx);
             }
             &Answer::Triggered(id) => {
@@ -238,12 +242,12 @@ impl Kgroup {
             | Answer::Status { .. }
             | Answer::NoDevice { .. } => {
                 if let Some(routine) = answer.routine() {
-                    return self.on(routine, LeaderInput::Told(of, answer), cx);
+                    return self.on(routine, LeaderInput::Notified(of, answer), cx);
                 }
                 // It names no routine: all that this node leads look.
                 let all: Vec<GroupId> = self.leads().collect();
                 for group in all {
-                    self.on(group, LeaderInput::Told(of, answer), cx);
+                    self.on(group, LeaderInput::Notified(of, answer), cx);
                 }
             }
         }
@@ -314,16 +318,16 @@ impl Kgroup {
             }
             Effect::Read(read) => self.command_groups(groups::Command::Read { group, read }, cx),
             Effect::Ask { group: to, request } => {
-                let parcel = Parcel::Request(request);
-                self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
+                let payload = Payload::Request(request);
+                self.command_groups(groups::Command::Ask { group: to, payload }, cx);
             }
             Effect::Inform { group: to, answer } => {
-                let parcel = Parcel::Answer { of: group, answer };
-                self.command_groups(groups::Command::Ask { group: to, parcel }, cx);
+                let payload = Payload::Answer { of: group, answer };
+                self.command_groups(groups::Command::Ask { group: to, payload }, cx);
             }
-            Effect::Tell { to, answer } => {
-                let parcel = Parcel::Answer { of: group, answer };
-                self.command_groups(groups::Command::Tell { to, group, parcel }, cx);
+            Effect::Answer { to, answer } => {
+                let payload = Payload::Answer { of: group, answer };
+                self.command_groups(groups::Command::Answer { to, group, payload }, cx);
             }
             Effect::Arm { timer, after } => cx.arm(Timer::Leader(group, timer), after),
             Effect::ArmAbout { timer, after } => {
@@ -337,7 +341,7 @@ impl Kgroup {
 
     fn command_groups(
         &mut self,
-        command: groups::Command<Update, Parcel>,
+        command: groups::Command<Update, Payload>,
         cx: &mut Context<'_, Self>,
     ) {
         let _refused = self.ask_groups(Input::Command(command), cx).is_err();
@@ -348,9 +352,9 @@ impl Kgroup {
         for effect in effects {
             match effect {
                 ClientEffect::Ask { map, request } => {
-                    let parcel = Parcel::Request(Request::Store(request));
+                    let payload = Payload::Request(Request::Store(request));
                     let group = map;
-                    self.command_groups(groups::Command::Ask { group, parcel }, cx);
+                    self.command_groups(groups::Command::Ask { group, payload }, cx);
                 }
                 ClientEffect::Arm { map, after } => cx.arm(Timer::Map(map), after),
                 ClientEffect::Event { map, event } => cx.event(Event::Map { map, event }),
@@ -399,9 +403,9 @@ impl Kgroup {
     }
 
     fn ask_for_run(&mut self, routine: GroupId, id: TriggerId, cx: &mut Context<'_, Self>) {
-        let parcel = Parcel::Request(Request::Trigger(id));
+        let payload = Payload::Request(Request::Trigger(id));
         let group = routine;
-        self.command_groups(groups::Command::Ask { group, parcel }, cx);
+        self.command_groups(groups::Command::Ask { group, payload }, cx);
     }
 
     fn cluster_of(&self, device: NodeId) -> Result<GroupId, Reject> {

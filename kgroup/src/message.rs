@@ -268,7 +268,7 @@ impl Answer {
 /// An item between a node and a group's leader.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub enum Parcel {
+pub enum Payload {
     /// A question to the leader of a group.
     Request(Request),
     /// An answer, or a message that a leader sends unasked.
@@ -281,4 +281,4 @@ pub enum Parcel {
 }
 
 /// The messages between nodes.
-pub type Message = selvedge_groups::Message<Update, Parcel>;
+pub type Message = selvedge_groups::Message<Update, Payload>;

@@ -95,11 +95,11 @@ impl Membership {
             // The other nodes learn from the later life that this one is over.
             Some((_, known, _)) if known.supersedes(member) => {}
             Some((slot, known, standing)) if member.supersedes(known) => {
-                self.supersede(slot, known, standing, gone(member), cx);
+                self.supersede(slot, known, standing, ended(member), cx);
             }
             Some(_) => return Err(Reject::UnknownMember(member.id)),
             None => {
-                self.enlist(self.own.member(), gone(member), Source::Fetched, cx);
+                self.enlist(self.own.member(), ended(member), Source::Fetched, cx);
                 if self.list.find(member.id).is_some() {
                     self.announce(member.id);
                 } else {
@@ -143,7 +143,7 @@ impl Membership {
 }
 
 /// The record of a life that is over for certain.
-fn gone(member: Member) -> Record {
+fn ended(member: Member) -> Record {
     Record {
         member,
         revision: 0,

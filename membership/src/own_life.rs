@@ -90,14 +90,14 @@ impl OwnLife {
 /// Returns true if a number of this node that another node states is ahead of its own: later, or
 /// opposite on the circle, where neither is later. A list that has such a number for this node
 /// cannot follow its own.
-pub(crate) const fn is_beyond(told: u32, own: u32) -> bool {
-    told != own && !serial_newer(own, told)
+pub(crate) const fn is_beyond(notified: u32, own: u32) -> bool {
+    notified != own && !serial_newer(own, notified)
 }
 
 /// Returns true if a revision of our life that another node states is so far above our own that it
 /// never was ours.
-pub(crate) const fn is_leap(told: u32, own: u32) -> bool {
-    is_beyond(told, own) && told.wrapping_sub(own) > LEAP
+pub(crate) const fn is_leap(notified: u32, own: u32) -> bool {
+    is_beyond(notified, own) && notified.wrapping_sub(own) > LEAP
 }
 
 /// The number after `life`, or as far in its direction as one move allows.
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn a_leap_is_followed_in_steps_that_all_can_compare() {
-        let told = Incarnation(7_u32.wrapping_add((1 << 31) - 1));
+        let notified = Incarnation(7_u32.wrapping_add((1 << 31) - 1));
         let mut own = Incarnation(7);
         let mut steps = 0;
-        while !own.newer_than(told) {
-            let next = beyond(own, told);
+        while !own.newer_than(notified) {
+            let next = beyond(own, notified);
             assert!(next.newer_than(own));
             own = next;
             steps += 1;
         }
-        assert_eq!((own, steps), (told.next(), 2));
+        assert_eq!((own, steps), (notified.next(), 2));
         assert_eq!(beyond(Incarnation(5), Incarnation(5)), Incarnation(6));
         assert_eq!(
             beyond(Incarnation(u32::MAX), Incarnation(3)),

@@ -6,7 +6,7 @@ use selvedge_core::{Member, NodeId, Span};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Probing {
     probe: Option<Probe>,
-    heard: Heard,
+    received: Received,
     /// Own timeouts are longer by this factor plus 1: probes failed, perhaps because this node is
     /// slow.
     stretch: u8,
@@ -22,7 +22,7 @@ pub(crate) struct Probe {
 /// The members of which a message arrived in this period, each once. A member for which there is no
 /// room is probed nevertheless.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-struct Heard([Option<NodeId>; 8]);
+struct Received([Option<NodeId>; 8]);
 
 impl Probing {
     /// Begins the probe of a period.
@@ -68,9 +68,9 @@ impl Probing {
 
     /// Notes a message of this member.
     pub(crate) fn note_heard(&mut self, id: NodeId) {
-        let Heard(heard) = &mut self.heard;
-        if !heard.contains(&Some(id))
-            && let Some(vacant) = heard.iter_mut().find(|it| it.is_none())
+        let Received(received) = &mut self.received;
+        if !received.contains(&Some(id))
+            && let Some(vacant) = received.iter_mut().find(|it| it.is_none())
         {
             *vacant = Some(id);
         }
@@ -78,11 +78,11 @@ impl Probing {
 
     /// Begins a period, in which no message has arrived.
     pub(crate) fn forget_heard(&mut self) {
-        self.heard = Heard::default();
+        self.received = Received::default();
     }
 
     pub(crate) fn was_heard(&self, id: NodeId) -> bool {
-        self.heard.0.contains(&Some(id))
+        self.received.0.contains(&Some(id))
     }
 
     /// The probe that is open.

@@ -61,15 +61,15 @@ impl Membership {
         }
     }
 
-    /// Announces again that we live, in a revision above our last one, or above `heard`, which is
+    /// Announces again that we live, in a revision above our last one, or above `received`, which is
     /// no earlier.
-    pub(crate) fn raise_revision(&mut self, heard: Option<u32>) {
+    pub(crate) fn raise_revision(&mut self, received: Option<u32>) {
         let Some((slot, own)) = self.list.get(self.own.id()) else {
             debug_assert!(false, "this node is on its own list");
             return;
         };
         let own = own.revision();
-        let above = heard.unwrap_or(own);
+        let above = received.unwrap_or(own);
         debug_assert!(!serial_newer(own, above), "an old claim is refuted already");
         self.list
             .set_standing(slot, Standing::Alive, above.wrapping_add(1), self.period);

@@ -24,7 +24,7 @@ use selvedge_sim::check::{Scenario, holds};
 pub use party::{Ask, Decided, Party, Tick};
 pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
-pub use watch::{Told, Watch};
+pub use watch::{Notified, Watch};
 
 /// The scenarios: first those of our rules, which must hold, then those that must break.
 #[must_use]

@@ -73,17 +73,17 @@
 //! let mut client = Driver::new(Client::new(app, client::Config::new(), gateways)?);
 //!
 //! // Messages in flight, effects of followers, and answers.
-//! let (mut wire, mut told, mut answers) = (Vec::new(), Vec::new(), Vec::new());
+//! let (mut wire, mut notified, mut answers) = (Vec::new(), Vec::new(), Vec::new());
 //! gateway.step(Time::ZERO, &mut rng, Input::Command(gateway::Command::Start), drop)?;
 //! for (at, follower) in followers.iter_mut().enumerate() {
 //!     let start = Input::Command(follower::Command::Start);
-//!     follower.step(Time::ZERO, &mut rng, start, |it| told.push((at, it)))?;
+//!     follower.step(Time::ZERO, &mut rng, start, |it| notified.push((at, it)))?;
 //! }
 //! for second in 0..9 {
 //!     let now = Time(second * 1_000_000);
 //!     gateway.expire(now, &mut rng, |it| wire.push((hub, it)));
 //!     for (at, follower) in followers.iter_mut().enumerate() {
-//!         follower.expire(now, &mut rng, |it| told.push((at, it)));
+//!         follower.expire(now, &mut rng, |it| notified.push((at, it)));
 //!     }
 //!     if second == 5 {
 //!         let square = Input::Command(client::Command::Submit(Function::new(b"7 * 7")));
@@ -93,15 +93,15 @@
 //!             }
 //!         })?;
 //!     }
-//!     while !wire.is_empty() || !told.is_empty() {
-//!         for (at, effect) in core::mem::take(&mut told) {
+//!     while !wire.is_empty() || !notified.is_empty() {
+//!         for (at, effect) in core::mem::take(&mut notified) {
 //!             match effect {
 //!                 Effect::Send { to, message } => wire.push((sensors[at], Effect::Send { to, message })),
 //!                 // The host has run the function at once.
 //!                 Effect::Event(follower::Event::Run { task, .. }) => {
 //!                     let returned = Returned::Value(b"49".iter().copied().collect());
 //!                     let returned = follower::Command::Returned { task, returned };
-//!                     followers[at].step(now, &mut rng, Input::Command(returned), |it| told.push((at, it)))?;
+//!                     followers[at].step(now, &mut rng, Input::Command(returned), |it| notified.push((at, it)))?;
 //!                 }
 //!                 _ => {}
 //!             }
@@ -114,7 +114,7 @@
 //!                 gateway.step(now, &mut rng, input, |it| wire.push((hub, it)))?;
 //!             } else if let Some(at) = at {
 //!                 let input = Input::Message { from, message };
-//!                 followers[at].step(now, &mut rng, input, |it| told.push((at, it)))?;
+//!                 followers[at].step(now, &mut rng, input, |it| notified.push((at, it)))?;
 //!             } else {
 //!                 let input = Input::Message { from, message };
 //!                 client.step(now, &mut rng, input, |it| {

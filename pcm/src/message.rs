@@ -21,7 +21,7 @@ pub enum Message {
     /// Resource manager to gateways, now and then: it is here.
     Heartbeat {
         /// The gateways that count as failed; and the one that it is for, where that decides no more.
-        gone: List<NodeId, 4>,
+        ended: List<NodeId, 4>,
     },
     /// Gateway to resource manager, or to all where none manages: it is here, too.
     Here,

@@ -264,15 +264,15 @@ mod tests {
             let cast: Vec<(u64, u8)> = order.iter().map(|&it| (it + 1, votes[it as usize])).collect();
             let end = verdict(count, &cast);
             prop_assert!(end.is_some(), "all have voted");
-            let mut said = None;
+            let mut reported = None;
             for so_far in 0..=cast.len() {
                 let now = verdict(count, &cast[..so_far]);
-                if said.is_some() {
-                    prop_assert_eq!(&now, &said);
+                if reported.is_some() {
+                    prop_assert_eq!(&now, &reported);
                 }
-                said = now;
+                reported = now;
             }
-            prop_assert_eq!(said, end);
+            prop_assert_eq!(reported, end);
         }
 
         /// What is said before all have voted is what is said of any votes that are missing.

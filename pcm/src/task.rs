@@ -90,8 +90,8 @@ impl Returned {
     /// Returns true if this result is the answer.
     pub(crate) fn comes_to(&self, answer: &Answer) -> bool {
         match (self, answer) {
-            (Self::Value(value), Answer::Value(said)) => value == said,
-            (Self::Failed(why), Answer::Failed(said)) => why == said,
+            (Self::Value(value), Answer::Value(reported)) => value == reported,
+            (Self::Failed(why), Answer::Failed(reported)) => why == reported,
             _ => false,
         }
     }

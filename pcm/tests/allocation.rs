@@ -62,7 +62,7 @@ where
         })
     }
 
-    fn hear(&mut self, from: Member, message: M::Message) -> u64 {
+    fn receive(&mut self, from: Member, message: M::Message) -> u64 {
         self.step(Input::Message { from, message })
     }
 }
@@ -119,7 +119,7 @@ fn carry(nodes: &mut [Node<Gateway>], at: usize) -> u64 {
         let Some(at) = (1..=3).position(|id| id == to.id.0) else {
             continue;
         };
-        allocated += nodes[at].hear(from, message);
+        allocated += nodes[at].receive(from, message);
         wire.extend(nodes[at].sent.drain(..).map(|it| (at, it)));
     }
     allocated
@@ -145,7 +145,7 @@ fn a_keep_alive_that_says_nothing_new_costs_no_allocation() {
     for round in 0..2 {
         for nth in 0..FOLLOWERS {
             let node = &mut nodes[nth as usize % 3];
-            let allocated = node.hear(member(1_000 + nth), keep_alive(0));
+            let allocated = node.receive(member(1_000 + nth), keep_alive(0));
             assert!(round == 0 || allocated == 0, "{allocated}");
             assert!(node.sent.is_empty());
         }
@@ -203,7 +203,7 @@ fn a_period_of_a_follower_costs_no_allocation() {
     for has_voted in [false, true] {
         let mut node = follower(12, always());
         if has_voted {
-            node.hear(GATEWAY, run(1, 20));
+            node.receive(GATEWAY, run(1, 20));
             let task = task(1);
             let returned = returned(24);
             let returned = follower::Command::Returned { task, returned };
@@ -219,17 +219,17 @@ fn a_period_of_a_follower_costs_no_allocation() {
 #[test]
 fn a_vote_costs_the_orchestrator_no_allocation() {
     let mut node = follower(11, always());
-    node.hear(GATEWAY, run(1, 20));
-    assert_eq!(node.hear(member(12), vote(1, 24)), 1);
+    node.receive(GATEWAY, run(1, 20));
+    assert_eq!(node.receive(member(12), vote(1, 24)), 1);
     for by in [13, 14, 15, 14] {
         let vote = vote(1, 24);
-        assert_eq!(node.hear(member(by), vote), 0, "of {by}");
+        assert_eq!(node.receive(member(by), vote), 0, "of {by}");
     }
     // A longer answer is copied once for the verdict, and once for the message.
-    node.hear(GATEWAY, run(2, 20));
+    node.receive(GATEWAY, run(2, 20));
     for (by, copies) in [(12, 1), (13, 0), (14, 2), (15, 0)] {
         let vote = vote(2, 25);
-        assert_eq!(node.hear(member(by), vote), copies, "of {by}");
+        assert_eq!(node.receive(member(by), vote), copies, "of {by}");
     }
 }
 
@@ -266,12 +266,12 @@ fn memory(config: follower::Config) -> Memory {
     let before = held();
     let (jobs, most) = peak(|| {
         for run in &runs {
-            node.hear(GATEWAY, decode(run));
+            node.receive(GATEWAY, decode(run));
         }
         let jobs = held() - before;
         for vote in &votes {
             for by in 12..16 {
-                node.hear(member(by), decode(vote));
+                node.receive(member(by), decode(vote));
                 node.sent.clear();
             }
         }
@@ -306,7 +306,7 @@ fn a_follower_takes_the_memory_that_is_documented() {
         } = memory(config);
         let measured = [machine, jobs, votes, peak];
         let pairs = measured.into_iter().zip(documented);
-        let is_near = |(it, said): (usize, usize)| it <= said && 10 * it >= 9 * said;
+        let is_near = |(it, reported): (usize, usize)| it <= reported && 10 * it >= 9 * reported;
         assert!(pairs.into_iter().all(is_near), "{config:?}: {measured:?}");
     }
 }
@@ -318,8 +318,8 @@ fn what_is_longer_than_a_follower_takes_is_not_kept() {
     let held_after = |code, result| {
         let mut node = follower(11, config);
         let before = held();
-        node.hear(GATEWAY, run(1, code));
-        node.hear(member(12), vote(1, result));
+        node.receive(GATEWAY, run(1, code));
+        node.receive(member(12), vote(1, result));
         node.sent.clear();
         let beyond = node.host.machine().counters().beyond_limits;
         (beyond, held() - before)

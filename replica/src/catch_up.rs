@@ -21,7 +21,7 @@ impl<S: State> Replica<S> {
         if self.fetching.is_some() {
             return; // One state at a time; the member asks for the rest behind it.
         }
-        let body = Body::Lacking {
+        let body = Body::Missing {
             committed: self.acceptor.committed(),
             wants: self.wants(),
         };
@@ -170,7 +170,7 @@ impl<S: State> Replica<S> {
     fn end_lead(&mut self, cx: &mut Context<'_, Self>) {
         if self.leads() {
             self.step_down(cx);
-            self.seek_leader(cx);
+            self.find_leader(cx);
         }
     }
 

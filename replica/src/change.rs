@@ -89,7 +89,7 @@ impl<S: State> Replica<S> {
         self.lead = None;
         self.deferred = None;
         self.seen = 0;
-        self.heard = 0;
+        self.received = 0;
         self.is_active = false;
         if self.invited.take().is_some() {
             cx.disarm(Timer::Invite);
@@ -110,7 +110,7 @@ impl<S: State> Replica<S> {
         if led || !is_member || self.acceptor.holds_in_vain() {
             self.invite(cx);
         }
-        self.seek_leader(cx);
+        self.find_leader(cx);
     }
 
     /// Begins a later life, at its first input: the memory of timers and of a leader's role is
@@ -120,7 +120,7 @@ impl<S: State> Replica<S> {
         if self.acceptor.holds_in_vain() && !self.is_active {
             self.invite(cx);
         }
-        self.seek_leader(cx);
+        self.find_leader(cx);
     }
 
     /// Informs the members of the configuration of it, and other nodes that may know a later one,
@@ -189,10 +189,10 @@ impl<S: State> Replica<S> {
             }
             // Of two witnesses that lack the state, one behind the other, each may name the other one:
             // only a later configuration causes questions before the next tick.
-            if other.number < self.heard {
+            if other.number < self.received {
                 return;
             }
-            self.heard = other.number;
+            self.received = other.number;
             for voter in other.members().filter(|it| !it.is_witness) {
                 let to = voter.member;
                 if to.id != from.id && to.id != self.me.id {
@@ -211,7 +211,7 @@ impl<S: State> Replica<S> {
         if lacks_state && may_have_state && other.voter(self.me.id).is_some() {
             self.ask_for_missing(from, cx);
         }
-        self.seek_leader(cx);
+        self.find_leader(cx);
     }
 
     /// Notes that a quorum of the configuration has installed the state.

@@ -22,7 +22,7 @@ impl<S: State> Replica<S> {
     /// Has some member stand, if no leader is present: this one at once if it is the most preferred
     /// of the present members, and else later. A member that waits goes on waiting, whatever it
     /// receives.
-    pub(crate) fn seek_leader(&mut self, cx: &mut Context<'_, Self>) {
+    pub(crate) fn find_leader(&mut self, cx: &mut Context<'_, Self>) {
         let may_stand = matches!(self.role, Role::Follower) && self.can_lead();
         if self.has_leader() || !may_stand || self.waits_to_stand {
             return;
@@ -40,7 +40,7 @@ impl<S: State> Replica<S> {
         if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
             self.waits_to_stand = false;
             cx.disarm(Timer::Stand);
-            self.seek_leader(cx);
+            self.find_leader(cx);
         }
     }
 
@@ -104,7 +104,7 @@ impl<S: State> Replica<S> {
         for voter in self.configuration().members() {
             let to = voter.member;
             let is_asked = to.id != self.me.id && !candidacy.has(to.id);
-            if is_asked && !self.peers.is_gone(to.id) {
+            if is_asked && !self.peers.has_ended(to.id) {
                 self.send(to, body.clone(), cx);
             }
         }
@@ -122,7 +122,7 @@ impl<S: State> Replica<S> {
             Role::Leader(_) | Role::Follower => return,
         };
         let group = self.acceptor.group();
-        let may_promise = |id| id == self.me.id || candidacy.has(id) || !self.peers.is_gone(id);
+        let may_promise = |id| id == self.me.id || candidacy.has(id) || !self.peers.has_ended(id);
         if group.is_quorum(may_promise) {
             self.ask_for_promises(cx);
             self.evaluate(cx);
@@ -138,7 +138,7 @@ impl<S: State> Replica<S> {
         if matches!(self.role, Role::Candidate(_)) {
             self.ask_for_promises(cx);
         } else if self.lead.is_none() || self.lead.is_some_and(|it| it.is_lost) {
-            self.seek_leader(cx);
+            self.find_leader(cx);
         }
     }
 
@@ -283,7 +283,7 @@ impl<S: State> Replica<S> {
             return self.grant(from, ballot, claim, cx);
         }
         self.hasten(cx);
-        self.seek_leader(cx);
+        self.find_leader(cx);
     }
 
     pub(crate) fn on_promise(
@@ -361,7 +361,7 @@ impl<S: State> Replica<S> {
         if best.committed > committed {
             let from = best.from;
             let wants = Wants::Entries;
-            return self.send(from, Body::Lacking { committed, wants }, cx);
+            return self.send(from, Body::Missing { committed, wants }, cx);
         }
         let known = usize::try_from(committed - best.committed).unwrap_or(usize::MAX);
         let tail = best.tail.iter().skip(known).cloned().collect();
@@ -442,7 +442,7 @@ impl<S: State> Replica<S> {
                 // The other one may not have learned yet that the leader failed.
                 let is_there = leader != Ballot::default()
                     && leader.by != self.me.id
-                    && !self.peers.is_gone(leader.by);
+                    && !self.peers.has_ended(leader.by);
                 if is_there && leader >= own {
                     self.step_down(cx);
                     self.follow_hearsay(leader, cx);
@@ -475,7 +475,7 @@ impl<S: State> Replica<S> {
     /// Asks a leader that another member takes for present.
     fn follow_hearsay(&mut self, leader: Ballot, cx: &mut Context<'_, Self>) {
         if leader < self.acceptor.promised() {
-            return self.seek_leader(cx);
+            return self.find_leader(cx);
         }
         let is_lost = false;
         self.lead = Some(Lead {

@@ -21,7 +21,7 @@ pub(crate) struct Follower {
     /// The last version that it knows to be committed.
     pub(crate) committed: Version,
     /// The last commit that was reported to it.
-    pub(crate) told: Version,
+    pub(crate) notified: Version,
     /// The latest round that it acknowledged.
     pub(crate) round: u64,
 }
@@ -69,7 +69,7 @@ pub(crate) struct Leadership<U> {
     /// The next configuration, while it has no place yet.
     pub(crate) change: Option<Configuration>,
     pub(crate) resends: bool,
-    pub(crate) tells_commit: bool,
+    pub(crate) reports_commit: bool,
 }
 
 impl<U> Leadership<U> {
@@ -86,7 +86,7 @@ impl<U> Leadership<U> {
             matched: None,
             sent: 0,
             committed: 0,
-            told: 0,
+            notified: 0,
             round: 0,
         });
         Self {
@@ -101,7 +101,7 @@ impl<U> Leadership<U> {
             backlog: VecDeque::new(),
             change: None,
             resends: false,
-            tells_commit: false,
+            reports_commit: false,
         }
     }
 

@@ -31,7 +31,7 @@ impl<S: State> Replica<S> {
             if self.has_leader() {
                 return self.refuse(from, Ballot::default(), cx);
             }
-            return self.seek_leader(cx);
+            return self.find_leader(cx);
         }
         self.append_all(proposals, cx);
     }
@@ -192,7 +192,7 @@ impl<S: State> Replica<S> {
         let Some(follower) = leadership.followers.get_mut(at) else {
             return;
         };
-        if self.peers.is_gone(follower.member.id) {
+        if self.peers.has_ended(follower.member.id) {
             return;
         }
         let from = match follower.matched {
@@ -224,7 +224,7 @@ impl<S: State> Replica<S> {
             entries.push(entry(it));
         }
         follower.sent = after + entries.len() as Version;
-        follower.told = committed;
+        follower.notified = committed;
         let to = follower.member;
         let body = Body::Accept {
             ballot,
@@ -390,9 +390,12 @@ impl<S: State> Replica<S> {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        let lacks = leadership.followers.iter().any(|it| it.told < committed);
-        if lacks && !leadership.tells_commit {
-            leadership.tells_commit = true;
+        let lacks = leadership
+            .followers
+            .iter()
+            .any(|it| it.notified < committed);
+        if lacks && !leadership.reports_commit {
+            leadership.reports_commit = true;
             cx.arm(Timer::Commit, self.config.commit_delay);
         }
     }
@@ -402,13 +405,13 @@ impl<S: State> Replica<S> {
         let Role::Leader(leadership) = &mut self.role else {
             return;
         };
-        leadership.tells_commit = false;
+        leadership.reports_commit = false;
         for at in 0..leadership.followers.len() {
             let Role::Leader(leadership) = &self.role else {
                 return;
             };
             let follower = leadership.followers.get(at);
-            if follower.is_some_and(|it| it.told < committed) {
+            if follower.is_some_and(|it| it.notified < committed) {
                 self.send_accept(at, cx);
             }
         }
@@ -425,9 +428,9 @@ impl<S: State> Replica<S> {
         };
         let waits_for_round = leadership.waits_for_round() && follower.round < leadership.round;
         let lacks = follower.matched != Some(self.acceptor.end())
-            || follower.committed < follower.told
+            || follower.committed < follower.notified
             || waits_for_round;
-        lacks && !self.peers.is_gone(follower.member.id)
+        lacks && !self.peers.has_ended(follower.member.id)
     }
 
     /// Returns true if any member has not acknowledged every entry that it was sent.

@@ -11,7 +11,7 @@ use crate::change::check_current;
 use crate::configuration::VERSION_MAX;
 use crate::encoding::encoded_len;
 use crate::message::{Body, Message};
-use crate::peers::{Heard, Learned};
+use crate::peers::{Learned, Received};
 use crate::replica::Replica;
 use crate::{Ballot, Command, Entry, Event, Misbehaviour, Reject, State, Timer, Version};
 
@@ -61,13 +61,13 @@ impl<S: State> Replica<S> {
         }
         let present = self.acceptor.configuration();
         let is_member = |id| present.voter(id).is_some();
-        match self.peers.hear(from, is_member) {
-            Heard::Former => {
+        match self.peers.receive(from, is_member) {
+            Received::Former => {
                 self.counters.stale += 1;
                 return Ok(());
             }
-            Heard::Known => {}
-            Heard::New => self.on_here(from, true, cx),
+            Received::Known => {}
+            Received::New => self.on_here(from, true, cx),
         }
         let own = self.configuration().number;
         let Message {
@@ -95,7 +95,7 @@ impl<S: State> Replica<S> {
         cx: &mut Context<'_, Self>,
     ) {
         match body {
-            Body::Lacking { committed, wants } => {
+            Body::Missing { committed, wants } => {
                 self.on_lacking(from, configuration, (committed, wants), cx);
             }
             Body::Learn { after, entries } => self.on_learn(from, after, entries, cx),
@@ -179,7 +179,7 @@ impl<S: State> Replica<S> {
             } => self.on_read_at(number, version, cx),
             Body::Stand { ballot } => self.on_stand(ballot, cx),
             Body::Rejoin { life } => self.on_rejoin(Member::new(from.id.0, life), cx),
-            Body::Lacking { .. }
+            Body::Missing { .. }
             | Body::Learn { .. }
             | Body::Fetch { .. }
             | Body::Page { .. }
@@ -256,7 +256,7 @@ impl<S: State> Replica<S> {
             Body::Prepare { .. }
             | Body::Refuse { .. }
             | Body::Accepted { .. }
-            | Body::Lacking { .. }
+            | Body::Missing { .. }
             | Body::Fetch { .. }
             | Body::Propose { .. }
             | Body::Read { .. }
@@ -322,7 +322,7 @@ impl<S: State> Replica<S> {
         let present = self.acceptor.configuration();
         let is_member = |id| present.voter(id).is_some();
         match self.peers.learn(delta, is_member) {
-            Learned::Gone => {
+            Learned::Ended => {
                 if self.lead.is_some_and(|it| it.ballot.by == member.id) {
                     self.lose_leader(cx);
                 }
@@ -348,7 +348,7 @@ impl<S: State> Replica<S> {
     }
 
     fn on_tick(&mut self, timer: Timer, cx: &mut Context<'_, Self>) {
-        self.heard = 0;
+        self.received = 0;
         match timer {
             Timer::Resend => self.on_resend_tick(cx),
             Timer::Commit => self.on_commit_tick(cx),

@@ -65,7 +65,7 @@ pub enum Body<U> {
         leader: Ballot,
     },
     /// The leader asks to accept the entries behind a version. Without entries it reports the last
-    /// commit, and that the sender leads. Answered by [`Body::Accepted`], [`Body::Lacking`] or
+    /// commit, and that the sender leads. Answered by [`Body::Accepted`], [`Body::Missing`] or
     /// [`Body::Refuse`].
     Accept {
         /// The leader's ballot.
@@ -92,7 +92,7 @@ pub enum Body<U> {
     },
     /// The sender lacks entries or the state. Of any configuration. Answered by [`Body::Learn`],
     /// [`Body::Page`], or, where it lacks nothing, by the leader's [`Body::Accept`].
-    Lacking {
+    Missing {
         /// The last version that the sender knows to be committed.
         committed: Version,
         /// The form in which the sender can use the answer.
@@ -190,7 +190,7 @@ impl<U> Body<U> {
     pub(crate) const fn is_final(&self) -> bool {
         matches!(
             self,
-            Self::Lacking { .. }
+            Self::Missing { .. }
                 | Self::Learn { .. }
                 | Self::Fetch { .. }
                 | Self::Page { .. }
@@ -244,7 +244,7 @@ impl<U> Message<U> {
                 ..
             } => is_ballot(ballot) && is_version(*end) && is_version(*committed),
             Body::Stand { ballot } => is_ballot(ballot),
-            Body::Lacking { committed, .. } => is_version(*committed),
+            Body::Missing { committed, .. } => is_version(*committed),
             Body::Learn { after, .. } => is_version(*after),
             Body::Fetch { snapshot, .. } | Body::Page { snapshot, .. } => {
                 is_version(snapshot.version)

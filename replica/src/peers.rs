@@ -5,7 +5,7 @@ use selvedge_core::{BoundedMap, Delta, Incarnation, Member, NodeId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Peer {
     incarnation: Incarnation,
-    is_gone: bool,
+    has_ended: bool,
 }
 
 /// The lives and failures of other nodes, members or not, as far as known.
@@ -23,7 +23,7 @@ pub(crate) enum Learned {
         is_new: bool,
     },
     /// It failed, or left.
-    Gone,
+    Ended,
     /// Nothing new.
     Nothing,
     /// About a life that has ended.
@@ -32,7 +32,7 @@ pub(crate) enum Learned {
 
 /// The life from which a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Received {
     /// A life that has ended.
     Former,
     /// The known life, or the first one.
@@ -59,13 +59,13 @@ impl Peers {
     }
 
     /// Returns true if the membership service reported that the node failed or left.
-    pub(crate) fn is_gone(&self, id: NodeId) -> bool {
-        self.known.get(&id).is_some_and(|it| it.is_gone)
+    pub(crate) fn has_ended(&self, id: NodeId) -> bool {
+        self.known.get(&id).is_some_and(|it| it.has_ended)
     }
 
     /// The nodes that are not known to have failed or left.
     pub(crate) fn here(&self) -> impl Iterator<Item = Member> + '_ {
-        let here = self.known.iter().filter(|(_, peer)| !peer.is_gone);
+        let here = self.known.iter().filter(|(_, peer)| !peer.has_ended);
         here.map(|(&id, peer)| Member {
             id,
             incarnation: peer.incarnation,
@@ -85,17 +85,17 @@ impl Peers {
     }
 
     /// Notes the life of a message's sender.
-    pub(crate) fn hear(&mut self, from: Member, is_member: impl Fn(NodeId) -> bool) -> Heard {
+    pub(crate) fn receive(&mut self, from: Member, is_member: impl Fn(NodeId) -> bool) -> Received {
         match self.known.get(&from.id) {
-            Some(peer) if peer.incarnation.newer_than(from.incarnation) => Heard::Former,
-            Some(peer) if peer.incarnation == from.incarnation => Heard::Known,
+            Some(peer) if peer.incarnation.newer_than(from.incarnation) => Received::Former,
+            Some(peer) if peer.incarnation == from.incarnation => Received::Known,
             Some(_) => {
                 self.note(from, false, is_member);
-                Heard::New
+                Received::New
             }
             None => {
                 self.note(from, false, is_member);
-                Heard::Known
+                Received::Known
             }
         }
     }
@@ -111,8 +111,8 @@ impl Peers {
         match delta {
             Delta::Joined(_) | Delta::Refuted(_) => {
                 self.note(member, false, is_member);
-                let was_gone = known.is_some_and(|it| it.is_gone);
-                if known.is_some() && !is_new && !was_gone {
+                let had_ended = known.is_some_and(|it| it.has_ended);
+                if known.is_some() && !is_new && !had_ended {
                     return Learned::Nothing;
                 }
                 Learned::Here { is_new }
@@ -120,7 +120,7 @@ impl Peers {
             Delta::Suspected(_) => Learned::Nothing,
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
                 self.note(member, true, is_member);
-                Learned::Gone
+                Learned::Ended
             }
         }
     }
@@ -128,19 +128,19 @@ impl Peers {
     /// Notes a node's life and status. Where there is no room, the node counts as present, in the
     /// life in which it sends. A member has room: another node is forgotten for it. A node that
     /// failed or left is forgotten for any other.
-    fn note(&mut self, member: Member, is_gone: bool, is_member: impl Fn(NodeId) -> bool) {
+    fn note(&mut self, member: Member, has_ended: bool, is_member: impl Fn(NodeId) -> bool) {
         let peer = Peer {
             incarnation: member.incarnation,
-            is_gone,
+            has_ended,
         };
         if self.known.insert(member.id, peer).is_ok() {
             return;
         }
         let others = || self.known.iter().filter(|(id, _)| !is_member(**id));
-        let gone = others().find(|(_, peer)| peer.is_gone);
+        let ended = others().find(|(_, peer)| peer.has_ended);
         let least = match is_member(member.id) {
-            true => gone.or_else(|| others().next_back()),
-            false => gone.filter(|_| !is_gone),
+            true => ended.or_else(|| others().next_back()),
+            false => ended.filter(|_| !has_ended),
         };
         if let Some(id) = least.map(|it| *it.0) {
             self.known.remove(&id);

@@ -123,7 +123,7 @@ impl<S: State> Replica<S> {
 
     /// Stands, or asks the member that should: no leader is known.
     fn ask_for_leader(&mut self, cx: &mut Context<'_, Self>) {
-        self.seek_leader(cx);
+        self.find_leader(cx);
         if !self.leads() && self.rank() > 0 {
             self.send_work(cx);
         }
@@ -209,7 +209,7 @@ impl<S: State> Replica<S> {
         } else {
             if !self.has_leader() {
                 self.work.turn = self.work.turn.wrapping_add(1);
-                self.seek_leader(cx);
+                self.find_leader(cx);
             }
             self.send_work(cx);
             self.ask_for_answered(cx);

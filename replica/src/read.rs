@@ -22,7 +22,7 @@ impl<S: State> Replica<S> {
             if self.has_leader() {
                 return self.refuse(by, Ballot::default(), cx);
             }
-            return self.seek_leader(cx);
+            return self.find_leader(cx);
         }
         let holds_lease = self.holds_lease(cx);
         let limit = usize::try_from(self.config.pending).unwrap_or(usize::MAX);

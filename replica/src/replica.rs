@@ -67,7 +67,7 @@ pub struct Replica<S: State> {
     pub(crate) invited: Option<u8>,
     /// The latest configuration that another node has named since the last tick here, or since this
     /// member has the present one; 0 without one.
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
     /// True if the lease that this member acknowledged may still run.
     pub(crate) is_tied: bool,
     /// True if it was tied when its former life ended, and no input has come since.
@@ -228,7 +228,7 @@ impl<S: State> Replica<S> {
             serving: [None, None],
             is_active: false,
             invited: None,
-            heard: 0,
+            received: 0,
             is_tied: false,
             is_restored: false,
             waits_to_stand: false,
@@ -334,8 +334,8 @@ impl<S: State> Replica<S> {
 
     /// Returns true if membership last reported that the node failed or left.
     #[must_use]
-    pub fn is_gone(&self, id: NodeId) -> bool {
-        self.peers.is_gone(id)
+    pub fn has_ended(&self, id: NodeId) -> bool {
+        self.peers.has_ended(id)
     }
 
     /// Returns true if the members for which `is_here` is true could decide without the others.
@@ -422,7 +422,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn send_to_all(&self, body: &Body<S::Update>, cx: &mut Context<'_, Self>) {
         for voter in self.configuration().members() {
             let to = voter.member;
-            if to.id != self.me.id && !self.peers.is_gone(to.id) {
+            if to.id != self.me.id && !self.peers.has_ended(to.id) {
                 self.send(to, body.clone(), cx);
             }
         }
@@ -446,7 +446,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn rank(&self) -> u64 {
         let here = self.configuration().members().filter(|it| {
             let id = it.member.id;
-            !it.is_witness && (id == self.me.id || !self.peers.is_gone(id))
+            !it.is_witness && (id == self.me.id || !self.peers.has_ended(id))
         });
         let before = here.take_while(|it| it.member.id != self.me.id);
         before.count() as u64
@@ -457,7 +457,7 @@ impl<S: State> Replica<S> {
         let others = || {
             let others = self.configuration().members().filter(|it| !it.is_witness);
             let others = others.map(|it| it.member.id).filter(|&id| id != self.me.id);
-            others.filter(|&id| !self.peers.is_gone(id))
+            others.filter(|&id| !self.peers.has_ended(id))
         };
         let nth = usize::from(self.work.turn).checked_rem(others().count())?;
         others().nth(nth)

@@ -122,8 +122,8 @@ mod tests {
                     model.remove(&id);
                 }
                 let all = devices.iter().map(|(&id, it)| (id, it.actual));
-                let told = model.iter().map(|(&id, &state)| (id, Some(state)));
-                assert!(all.eq(told), "seed {seed}");
+                let notified = model.iter().map(|(&id, &state)| (id, Some(state)));
+                assert!(all.eq(notified), "seed {seed}");
                 for id in (0..20).map(NodeId) {
                     let found = devices.get(&id).and_then(|it| it.actual);
                     assert_eq!(found, model.get(&id).copied(), "seed {seed}, {id}");

@@ -105,7 +105,7 @@ struct Splice<T> {
     /// The first replaced item.
     at: u64,
     /// The number of replaced items.
-    gone: u64,
+    ended: u64,
     /// The items in their place.
     new: Vec<T>,
 }
@@ -130,8 +130,8 @@ impl<V: Value> Hub<V> {
         };
         let mut old = last.devices.iter().peekable();
         for (&id, device) in self.devices.iter() {
-            while let Some(gone) = old.next_if(|it| it.0 < id) {
-                found.gone_devices.push(gone.0);
+            while let Some(ended) = old.next_if(|it| it.0 < id) {
+                found.gone_devices.push(ended.0);
             }
             let before = old.next_if(|it| it.0 == id).map(|it| &it.1);
             if before.is_none_or(|before| !device.is_same(before)) {
@@ -141,8 +141,8 @@ impl<V: Value> Hub<V> {
         found.gone_devices.extend(old.map(|it| it.0));
         let mut old = last.runs.iter().peekable();
         for (&id, run) in self.runs.iter() {
-            while let Some(gone) = old.next_if(|it| it.0 < id) {
-                found.gone_runs.push(gone.0);
+            while let Some(ended) = old.next_if(|it| it.0 < id) {
+                found.gone_runs.push(ended.0);
             }
             let before = old.next_if(|it| it.0 == id).map(|it| &it.1);
             if before.is_none_or(|before| !run.is_same(before)) {
@@ -276,15 +276,15 @@ impl<T> Splice<T> {
         let stays = new.len() - end;
         Self {
             at: at as u64,
-            gone: (old.len() - end) as u64,
+            ended: (old.len() - end) as u64,
             new: new.take(stays).map(copy).collect(),
         }
     }
 
     fn apply(self, list: &mut Vec<T>) -> Result<(), DifferenceError> {
         let place = |it| usize::try_from(it).map_err(|_| DifferenceError::Base);
-        let (at, gone) = (place(self.at)?, place(self.gone)?);
-        let end = at.checked_add(gone).filter(|end| *end <= list.len());
+        let (at, ended) = (place(self.at)?, place(self.ended)?);
+        let end = at.checked_add(ended).filter(|end| *end <= list.len());
         let end = end.ok_or(DifferenceError::Base)?;
         drop(list.splice(at..end, self.new));
         Ok(())

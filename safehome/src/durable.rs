@@ -148,8 +148,8 @@ impl<V: Value> Machine for DurableHub<V> {
         self.hub.with(
             cx,
             |hub, cx| {
-                let told = hub.handle(input, cx);
-                told.map(|()| changed.set(Some(hub.difference(last))))
+                let notified = hub.handle(input, cx);
+                notified.map(|()| changed.set(Some(hub.difference(last))))
             },
             |message| message,
             |timer| timer,

@@ -82,7 +82,7 @@ impl<V: Value> Hub<V> {
         match outcome {
             Outcome::Done => device.actual = Some(flight.value.clone()),
             // The command did not bring the device into this state.
-            Outcome::Refused if flight.is_said => {
+            Outcome::Refused if flight.is_reported => {
                 self.on_observed(id, flight.value.clone(), cx);
             }
             Outcome::Refused => {}

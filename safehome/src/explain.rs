@@ -70,14 +70,14 @@ impl Reject {
     /// Describes why an input was refused, with the name of the device if the catalogue has it.
     #[must_use]
     pub fn explain(&self, catalogue: &Catalogue) -> String {
-        let said = self.to_string();
+        let reported = self.to_string();
         let device = self.device();
         match device.and_then(|it| Some((it, catalogue.name(it)?))) {
             // The texts of all errors have the form "device 7".
             Some((device, name)) => {
-                said.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
+                reported.replacen(&format!("device {device}"), &format!("device {name:?}"), 1)
             }
-            None => said,
+            None => reported,
         }
     }
 }
@@ -121,9 +121,9 @@ mod tests {
             Reject::UnknownToken { device, token },
             Reject::UnknownMember(Delta::Left(Member::new(oven.0, 0))),
         ] {
-            let said = reject.explain(&catalogue);
-            let is_named = said.contains("device \"oven\"") && !said.contains("device 0");
-            assert!(is_named, "{said}");
+            let reported = reject.explain(&catalogue);
+            let is_named = reported.contains("device \"oven\"") && !reported.contains("device 0");
+            assert!(is_named, "{reported}");
         }
         // The text names no device, though device 0 has a name.
         let number = 0;

@@ -60,7 +60,7 @@ pub(crate) struct Flight<V> {
     pub(crate) routine: Option<RoutineId>,
     /// The device has reported this state. The command brought it there or, if the command is
     /// refused, a person did.
-    pub(crate) is_said: bool,
+    pub(crate) is_reported: bool,
     /// A question about it is sent later, by a timer: this follows from the restart of the hub.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) is_asked_later: Untracked<bool>,
@@ -72,7 +72,7 @@ impl<V> Flight<V> {
             token,
             value,
             routine,
-            is_said: false,
+            is_reported: false,
             is_asked_later: Untracked(false),
         }
     }

@@ -224,8 +224,8 @@ impl<V: Value> Hub<V> {
             return false;
         };
         if let Some(flight) = &mut it.flight {
-            flight.is_said = flight.value == state;
-            if flight.is_said {
+            flight.is_reported = flight.value == state;
+            if flight.is_reported {
                 // The outcome decides about a routine's command. A rollback may have been done
                 // though its outcome stays unknown: a manual change after that is known to be one.
                 if flight.routine.is_none() {

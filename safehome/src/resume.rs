@@ -185,7 +185,7 @@ impl<V: Value> Hub<V> {
             cx.disarm(Timer::Late(id));
         }
         flight.token = token;
-        flight.is_said = false;
+        flight.is_reported = false;
         *device.since = cx.now();
         cx.event(Event::Issue {
             device: id,

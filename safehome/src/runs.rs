@@ -139,8 +139,8 @@ mod tests {
                 let some = model.keys().nth(rng.below(1 + model.len() as u64) as usize);
                 match some.copied().filter(|_| rng.below(2) == 0) {
                     Some(some) => {
-                        let gone = runs.remove(&some).map(|it| it.at);
-                        assert_eq!(gone, model.remove(&some), "seed {seed}");
+                        let ended = runs.remove(&some).map(|it| it.at);
+                        assert_eq!(ended, model.remove(&some), "seed {seed}");
                     }
                     None => {
                         runs.insert(id, run(at));

@@ -45,7 +45,7 @@ impl Node {
         let doubtful = || self.absent(section);
         // The section's need starts an inquiry, and not a message of an unlisted sender: a node that an OK
         // names may never have sent a message here, and an outsider that sends must cost nothing. Tests:
-        // `tests/all/unheard.rs`.
+        // `tests/all/unanswered.rs`.
         let chosen = match doubtful().count() {
             0 => None,
             count => doubtful().nth(cx.below(count as u64) as usize),

@@ -69,9 +69,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     network.command(0, ()).map_err(|error| error.to_string())?;
     let steps = network.run_until(Time::ZERO + Span::secs(seconds));
 
-    let heard: Vec<_> = network.drain_events().collect();
-    println!("{} of {nodes} nodes received the rumour", heard.len());
-    if let Some((last, node, _)) = heard.last() {
+    let received: Vec<_> = network.drain_events().collect();
+    println!("{} of {nodes} nodes received the rumour", received.len());
+    if let Some((last, node, _)) = received.last() {
         println!("the last one, node {node}, at {last:?}");
     }
     println!("{steps} steps; {:#?}", network.counters());

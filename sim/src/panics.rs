@@ -61,25 +61,28 @@ mod tests {
     #[test]
     fn a_panic_is_told_with_its_place_and_its_text() {
         let index = usize::try_from(std::process::id()).unwrap();
-        let told = caught(|| [0_u8; 3][index.max(3)]).unwrap_err();
-        assert!(told.starts_with("panicked at sim/src/panics.rs:"), "{told}");
+        let notified = caught(|| [0_u8; 3][index.max(3)]).unwrap_err();
         assert!(
-            told.contains(": index out of bounds: the len is 3"),
-            "{told}"
+            notified.starts_with("panicked at sim/src/panics.rs:"),
+            "{notified}"
         );
-        let told = caught(|| panic::panic_any(7)).unwrap_err();
-        assert!(told.ends_with(": its payload is no text"), "{told}");
+        assert!(
+            notified.contains(": index out of bounds: the len is 3"),
+            "{notified}"
+        );
+        let notified = caught(|| panic::panic_any(7)).unwrap_err();
+        assert!(notified.ends_with(": its payload is no text"), "{notified}");
         assert_eq!(caught(|| 7), Ok(7));
     }
 
     #[test]
     fn what_panics_within_is_caught_there() {
-        let told = caught(|| {
+        let notified = caught(|| {
             let inner = caught(|| panic!("inner")).unwrap_err();
             assert!(inner.ends_with(": inner"), "{inner}");
             panic!("outer")
         });
-        assert!(told.unwrap_err().ends_with(": outer"));
+        assert!(notified.unwrap_err().ends_with(": outer"));
         assert!(!IS_CAUGHT.get());
     }
 }

@@ -20,14 +20,14 @@ fn node(members: u32) -> (Driver<Camera>, ChaCha8Rng) {
     for id in 1..u64::from(members) {
         let from = Member::new(id, 0);
         let joined = Input::Membership(Delta::Joined(from));
-        let told = driver.step(Time::ZERO, &mut rng, joined, drop);
-        assert!(told.is_ok());
+        let notified = driver.step(Time::ZERO, &mut rng, joined, drop);
+        assert!(notified.is_ok());
         visit(&mut driver, &mut rng, from, 1);
     }
     (driver, rng)
 }
 
-fn hear(driver: &mut Driver<Camera>, rng: &mut ChaCha8Rng, from: Member, message: Message) {
+fn receive(driver: &mut Driver<Camera>, rng: &mut ChaCha8Rng, from: Member, message: Message) {
     let input = Input::Message { from, message };
     let taken = driver.step(Time::ZERO, rng, input, |effect| {
         if let Effect::Send { to, message } = &effect {
@@ -45,13 +45,13 @@ fn visit(driver: &mut Driver<Camera>, rng: &mut ChaCha8Rng, from: Member, number
         last: 0,
     };
     let after = None;
-    hear(driver, rng, from, Message::Request { request, after });
+    receive(driver, rng, from, Message::Request { request, after });
     let release = Message::Release {
         number,
         last: 0,
         over: number + 64,
     };
-    hear(driver, rng, from, release);
+    receive(driver, rng, from, release);
 }
 
 fn bench(criterion: &mut Criterion) {
@@ -97,7 +97,7 @@ fn bench(criterion: &mut Criterion) {
         group.bench_function(
             BenchmarkId::new("to no request of ours", members),
             |bencher| {
-                bencher.iter(|| hear(&mut driver, &mut rng, from, message.clone()));
+                bencher.iter(|| receive(&mut driver, &mut rng, from, message.clone()));
             },
         );
         let ours = Driver::new(driver.machine().clone());
@@ -127,7 +127,7 @@ fn bench(criterion: &mut Criterion) {
                         more: false,
                         floor,
                     };
-                    hear(driver, rng, from, message);
+                    receive(driver, rng, from, message);
                 },
                 criterion::BatchSize::LargeInput,
             );

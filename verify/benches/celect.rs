@@ -30,12 +30,12 @@ fn node(members: u64, protocol: Protocol) -> (Node, ChaCha8Rng) {
     for id in 1..members {
         let member = Member::new(id, 0);
         let joined = Input::Membership(Delta::Joined(member));
-        let mut told = driver.step(Time::ZERO, &mut rng, joined, drop).is_ok();
+        let mut notified = driver.step(Time::ZERO, &mut rng, joined, drop).is_ok();
         if id % 7 == 0 {
             let suspected = Input::Membership(Delta::Suspected(member));
-            told &= driver.step(Time::ZERO, &mut rng, suspected, drop).is_ok();
+            notified &= driver.step(Time::ZERO, &mut rng, suspected, drop).is_ok();
         }
-        assert!(told);
+        assert!(notified);
     }
     (driver, rng)
 }
@@ -138,8 +138,8 @@ fn elections(criterion: &mut Criterion) {
     for members in SIZES {
         let candidates = lowest(members, 1);
         let leader = *candidates.first().expect("there are others");
-        let told: Vec<Member> = (0..members).map(|id| Member::new(id, 0)).collect();
-        let told: Arc<[Member]> = told.into();
+        let notified: Vec<Member> = (0..members).map(|id| Member::new(id, 0)).collect();
+        let notified: Arc<[Member]> = notified.into();
         let (driver, _) = node(members, Protocol::Base);
         group.bench_function(BenchmarkId::from_parameter(members), |bencher| {
             let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -158,7 +158,7 @@ fn elections(criterion: &mut Criterion) {
                         renewal: 0,
                         lease: Span::ZERO,
                         state: LeaderState::Leads,
-                        covered: Arc::clone(&told),
+                        covered: Arc::clone(&notified),
                     };
                     let from = leader;
                     step(driver, &mut rng, Input::Message { from, message });

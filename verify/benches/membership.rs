@@ -44,7 +44,7 @@ fn node(members: u64) -> (Driver<Membership>, ChaCha8Rng) {
         joined &= driver.step(Time::ZERO, &mut rng, input, drop).is_ok();
     }
     for _ in 0..2_000 {
-        joined &= hear(&mut driver, &mut rng, ping(1)).is_ok();
+        joined &= receive(&mut driver, &mut rng, ping(1)).is_ok();
     }
     assert!(joined && driver.machine().live() as u64 == members);
     (driver, rng)
@@ -59,7 +59,7 @@ fn ping(from: u64) -> (Member, Message) {
     (Member::new(from, 1), Message::bare(body))
 }
 
-fn hear(
+fn receive(
     driver: &mut Driver<Membership>,
     rng: &mut ChaCha8Rng,
     (from, message): (Member, Message),
@@ -88,7 +88,7 @@ fn bench(
         group.bench_function(BenchmarkId::from_parameter(members), |bencher| {
             bencher.iter_batched(
                 || make(&mut draws, members),
-                |message| hear(&mut driver, &mut rng, message),
+                |message| receive(&mut driver, &mut rng, message),
                 BatchSize::SmallInput,
             );
         });

@@ -261,7 +261,7 @@ impl Gateways {
     }
 
     /// Delivers a frame to the first gateway, and then all messages that follow from it.
-    fn hear(&mut self, from: Member, message: Message) {
+    fn receive(&mut self, from: Member, message: Message) {
         let frame = encode(from, message);
         self.frame(0, &frame);
         self.wait();
@@ -275,7 +275,7 @@ impl Gateways {
             *digit = b'0' + (number / 10_u64.pow(at as u32) % 10) as u8;
         }
         let function = Function::new(&code);
-        self.hear(client, Message::Submit { number, function });
+        self.receive(client, Message::Submit { number, function });
         let runs: Vec<Message> = self
             .others
             .drain(..)
@@ -294,7 +294,7 @@ impl Gateways {
             answer: Answer::Value(b"21.5".iter().copied().collect()),
             voters: voters.into_iter().collect(),
         };
-        self.hear(orchestrator, verdict);
+        self.receive(orchestrator, verdict);
         // Five followers receive the end of the task, and the client its result.
         assert_eq!(self.others.drain(..).count(), 6);
     }
@@ -380,7 +380,7 @@ fn attaching(bench: &mut Criterion) {
                     number += 1;
                     let nth = mixed(u64::from(number)) % followers;
                     let member = Member::new(FOLLOWERS + nth, 0);
-                    gateways.hear(member, keep_alive(nth, number));
+                    gateways.receive(member, keep_alive(nth, number));
                 }
                 gateways.took
             });

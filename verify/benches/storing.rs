@@ -53,7 +53,7 @@ fn feed(devices: u64, open: u64, mut step: impl FnMut(Command<u8>, &mut Sent)) {
     }
 }
 
-fn hear(event: &Event<u8>, sent: &mut Sent) {
+fn receive(event: &Event<u8>, sent: &mut Sent) {
     if let Event::Issue { device, token, .. } = event {
         sent.push_back((*device, *token));
     }
@@ -72,7 +72,7 @@ fn plain(devices: u64, open: u64, mut after: impl FnMut(&Hub<u8>)) {
         let input = Input::Command(command);
         let taken = driver.step(Time::ZERO, &mut rng, input, |effect| {
             let Effect::Event(event) = effect;
-            hear(&event, sent);
+            receive(&event, sent);
         });
         assert!(taken.is_ok());
         after(driver.machine());
@@ -88,7 +88,7 @@ fn durable(devices: u64, open: u64) -> usize {
     feed(devices, open, |command, sent| {
         let mut carry_out = |effect| {
             if let Effect::Event(DurableEvent::Hub(event)) = effect {
-                hear(&event, sent);
+                receive(&event, sent);
             }
         };
         let input = Input::Command(command);

@@ -279,7 +279,7 @@ fn asked_and_went() -> Case {
         name: "L1: a node that asked is gone, and membership never heard of it",
         setup: Setup {
             lists: &[&[2], &[1], &[1, 2]],
-            unheard: &[3],
+            unanswered: &[3],
             bounds: Bounds {
                 crashes: 1,
                 ..Setup::CALM

@@ -158,8 +158,8 @@ impl World {
         for node in 0..world.mesh.seats().len() {
             let known = world.watch.settings.lists.rotate_right(node as u32);
             for other in 0..world.mesh.seats().len() {
-                let is_told = other != node && known >> (other % 8) & 1 == 0;
-                if is_told && world.watch.settings.may_know(node, other) {
+                let is_notified = other != node && known >> (other % 8) & 1 == 0;
+                if is_notified && world.watch.settings.may_know(node, other) {
                     let joined = Delta::Joined(world.watch.settings.member(other));
                     world.play(Operation::Learn(node, joined))?;
                 }
@@ -454,7 +454,7 @@ impl Watch<Camera> for Watcher {
                 Effect::Event(event) => {
                     self.note(event, machine);
                     if !self.settings.is_hostile {
-                        self.oracle.told(step.me, event)?;
+                        self.oracle.notified(step.me, event)?;
                     }
                 }
                 Effect::Send { message, .. } => {

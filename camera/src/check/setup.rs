@@ -33,7 +33,7 @@ pub struct Setup {
     pub ends: &'static [u64],
     /// Nodes (by id) that membership never learns of. They may crash when all others know that they
     /// are outside, and no node learns of the crash. OKs that name them may be in flight.
-    pub unheard: &'static [u64],
+    pub unanswered: &'static [u64],
     /// The limits of losses, crashes and other faults.
     pub bounds: Bounds,
     /// See [`Config::slack`].
@@ -108,7 +108,7 @@ impl Setup {
             commands: &[],
             deltas: &[],
             ends: &[],
-            unheard: &[],
+            unanswered: &[],
             bounds: Self::CALM,
             slack: 0,
             keep: false,
@@ -196,7 +196,7 @@ impl Setup {
             .show(show)
             .crash_when(move |state, node| {
                 let id = node as u64 + 1;
-                let is_unheard = self.unheard.contains(&id);
+                let is_unheard = self.unanswered.contains(&id);
                 self.ends.contains(&id) || is_unheard && is_known_to_be_out(state, node)
             });
         let looks_at = |promise| self.only.is_none_or(|only| only == promise);
@@ -257,22 +257,22 @@ impl Setup {
         for (node, commands) in self.commands.iter().enumerate() {
             model = model.commands(node, commands.to_vec());
         }
-        let mut told = vec![Vec::new(); count];
+        let mut notified = vec![Vec::new(); count];
         for &(id, delta) in self.deltas {
-            if let Some(told) = told.get_mut((id as usize).saturating_sub(1)) {
-                told.push(delta);
+            if let Some(notified) = notified.get_mut((id as usize).saturating_sub(1)) {
+                notified.push(delta);
             }
         }
         for &id in self.ends {
             let confirmed = Delta::Confirmed(Member::new(id, 0));
-            for (node, told) in told.iter_mut().enumerate() {
+            for (node, notified) in notified.iter_mut().enumerate() {
                 if node as u64 + 1 != id {
-                    told.push(confirmed);
+                    notified.push(confirmed);
                 }
             }
         }
-        for (node, told) in told.into_iter().enumerate() {
-            model = model.deltas(node, told);
+        for (node, notified) in notified.into_iter().enumerate() {
+            model = model.deltas(node, notified);
         }
         model
     }
@@ -300,9 +300,10 @@ impl Trial for Setup {
 /// Returns true if this node is idle, and all others know that its requests are over.
 fn is_known_to_be_out(state: &State<Camera, Watch>, node: usize) -> bool {
     state.machines().nth(node).is_some_and(|it| {
-        let has_heard = |other: &Camera| other.granted.released(it.me).number >= it.issued.latest();
+        let has_received =
+            |other: &Camera| other.granted.released(it.me).number >= it.issued.latest();
         let mut others = state.machines().filter(|other| other.me != it.me);
-        it.stage == Stage::Idle && others.all(has_heard)
+        it.stage == Stage::Idle && others.all(has_received)
     })
 }
 
@@ -314,8 +315,8 @@ fn has_given_up(state: &State<Camera, Watch>) -> bool {
             let is_echoed = tree.parent == Some(root.me) && tree.reported == Report::Echo;
             is_echoed && root.stage == Stage::Idle && tree.id.number == root.issued.latest()
         };
-        let is_gone = root.peers.is_failed(child.me) || root.peers.is_over(child.me);
-        child.forest.get(root.me).is_some_and(is_refused) && !is_gone
+        let has_ended = root.peers.is_failed(child.me) || root.peers.is_over(child.me);
+        child.forest.get(root.me).is_some_and(is_refused) && !has_ended
     };
     state
         .machines()

@@ -48,7 +48,7 @@ pub(super) fn sound() -> Vec<Scenario> {
     let ends = mesh(LINE).visits(&[VISIT, NONE, NONE, VISIT]);
     // Node 2 knows node 3 only, and membership reports node 2 to no node.
     let out_and_gone = Setup {
-        unheard: &[2],
+        unanswered: &[2],
         bounds: ONE_CRASH,
         ..mesh(&[&[3], &[3], &[1, 4], &[3]]).visits(&[VISIT, VISIT])
     };

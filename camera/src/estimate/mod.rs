@@ -149,7 +149,7 @@
 //! let mut wire = VecDeque::new();
 //! let estimate = Input::Command(Command::Estimate);
 //! nodes[0].step(Time::ZERO, &mut rng, estimate, |effect| wire.push_back((0, effect)))?;
-//! let mut told = None;
+//! let mut notified = None;
 //! while let Some((from, effect)) = wire.pop_front() {
 //!     match effect {
 //!         Effect::Send { to, message } => {
@@ -159,11 +159,11 @@
 //!                 wire.push_back((at, effect));
 //!             })?;
 //!         }
-//!         Effect::Event(event) => told = Some(event),
+//!         Effect::Event(event) => notified = Some(event),
 //!         Effect::Multicast { .. } => {}
 //!     }
 //! }
-//! let Some(Event::Estimated { nodes, upper, .. }) = told else { panic!("{told:?}") };
+//! let Some(Event::Estimated { nodes, upper, .. }) = notified else { panic!("{notified:?}") };
 //! assert!((18..=24).contains(&nodes) && (20..=30).contains(&upper));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -185,19 +185,19 @@
 //! use selvedge_camera::{estimate, sections};
 //!
 //! /// The command to the sections after an estimate.
-//! fn raised(bound: u32, spare: u32, told: estimate::Event) -> Option<sections::Command> {
-//!     let estimate::Event::Estimated { upper, .. } = told else {
+//! fn raised(bound: u32, spare: u32, notified: estimate::Event) -> Option<sections::Command> {
+//!     let estimate::Event::Estimated { upper, .. } = notified else {
 //!         return None; // No number, so the bound stays.
 //!     };
 //!     let upper = upper.saturating_add(spare);
 //!     (upper > bound).then_some(sections::Command::Bound(upper))
 //! }
 //!
-//! let told = |upper| estimate::Event::Estimated {
+//! let notified = |upper| estimate::Event::Estimated {
 //!     nodes: 40, upper, known: 40, samples: 64, fresh: 0,
 //! };
-//! assert_eq!(raised(49, 2, told(50)), Some(sections::Command::Bound(52)));
-//! assert_eq!(raised(49, 2, told(45)), None);
+//! assert_eq!(raised(49, 2, notified(50)), Some(sections::Command::Bound(52)));
+//! assert_eq!(raised(49, 2, notified(45)), None);
 //! ```
 
 mod bound;

@@ -45,7 +45,7 @@ impl Node {
         effects
     }
 
-    fn hear(&mut self, (from, message): (u64, Message)) -> Vec<Effect<Camera>> {
+    fn receive(&mut self, (from, message): (u64, Message)) -> Vec<Effect<Camera>> {
         let from = Member::new(from, 0);
         self.step(Input::Message { from, message })
     }
@@ -60,7 +60,7 @@ impl Node {
     fn get_in(&mut self) {
         let number = self.enter();
         for id in 1..=OTHERS {
-            self.hear((id, ok(number, Token::default())));
+            self.receive((id, ok(number, Token::default())));
         }
         assert!(self.driver.machine().token().is_some());
     }
@@ -224,7 +224,7 @@ proptest! {
                 node.get_in();
             }
             for message in messages {
-                node.hear(message);
+                node.receive(message);
             }
             node.driver.into_machine()
         };
@@ -247,7 +247,7 @@ proptest! {
                 let from = 1 + sent.iter().position(|&it| it == floor).unwrap() as u64;
                 let holder = Member::new(from, 0);
                 let token = Token { number: floor, by: holder };
-                for effect in node.hear((from, ok(number, token))) {
+                for effect in node.receive((from, ok(number, token))) {
                     match effect {
                         Effect::Event(Event::Entered(token)) => entered.push(token),
                         other => panic!("{other:?}"),
@@ -268,22 +268,22 @@ proptest! {
     fn a_token_is_above_every_floor_and_within_its_request(
         slack in prop_oneof![Just(0), 0..9_u32, Just(u32::MAX)],
         floors in proptest::collection::vec((numbers(), 0..12_u64), OTHERS as usize),
-        [heard, heard_late] in [token(), token()],
+        [received, heard_late] in [token(), token()],
     ) {
         let mut node = Node::new(Config::new(4).with_slack(slack));
-        node.hear((1, Message::Floor { token: heard }));
+        node.receive((1, Message::Floor { token: received }));
         let effects = node.step(Input::Command(Command::Enter));
         let mut request = request_in(&effects).unwrap();
-        prop_assert!(request.number > heard.number || heard.number == u64::MAX);
-        node.hear((2, Message::Floor { token: heard_late }));
-        let mut highest = heard.max(heard_late);
+        prop_assert!(request.number > received.number || received.number == u64::MAX);
+        node.receive((2, Message::Floor { token: heard_late }));
+        let mut highest = received.max(heard_late);
         // Once with any floors, then with none that is new.
         for _ in 0..2 {
             let number = request.number;
             for (from, &(number_used, holder)) in (1..).zip(&floors) {
                 let floor = Token { number: number_used, by: Member::new(holder, 0) };
                 highest = highest.max(floor);
-                let effects = node.hear((from, ok(number, floor)));
+                let effects = node.receive((from, ok(number, floor)));
                 request = request_in(&effects).unwrap_or(request);
             }
             if request.number == number {

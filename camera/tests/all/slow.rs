@@ -45,17 +45,18 @@ fn ring(nodes: usize, steps: &[usize], config: Config, loss: u32) -> Network<Cam
 }
 
 fn events(mesh: &mut Network<Camera>) -> Vec<(usize, Event)> {
-    let told = mesh.drain_events();
-    told.map(|(_, node, event)| (node, event)).collect()
+    let notified = mesh.drain_events();
+    notified.map(|(_, node, event)| (node, event)).collect()
 }
 
 fn entered(mesh: &mut Network<Camera>) -> Vec<(usize, Token)> {
-    let told = events(mesh).into_iter();
-    told.filter_map(|(node, event)| match event {
-        Event::Entered(token) => Some((node, token)),
-        _ => None,
-    })
-    .collect()
+    let notified = events(mesh).into_iter();
+    notified
+        .filter_map(|(node, event)| match event {
+            Event::Entered(token) => Some((node, token)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Two round trips of neighbours are two messages, or four if both ask each other.
@@ -146,8 +147,11 @@ fn a_request_changes_its_path_under_way() {
         mesh.membership(0, Delta::Failed(member(other))).unwrap();
     }
     mesh.run_for(DELAY * 10);
-    let told = events(&mut mesh);
-    assert!(!told.contains(&(0, Event::SlowPath)), "it has their OKs");
+    let notified = events(&mut mesh);
+    assert!(
+        !notified.contains(&(0, Event::SlowPath)),
+        "it has their OKs"
+    );
     mesh.command(0, Command::Cancel).unwrap();
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 10);

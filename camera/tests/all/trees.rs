@@ -50,7 +50,7 @@ impl Node {
     /// In the tree of `ROOT`, with `CHILD` below it.
     fn in_tree(config: Config) -> Self {
         let mut node = Self::new(config, &[ROOT, CHILD]);
-        assert_eq!(node.hears(ROOT, join(1)), [(CHILD, join(1))]);
+        assert_eq!(node.receives(ROOT, join(1)), [(CHILD, join(1))]);
         node
     }
 
@@ -74,7 +74,7 @@ impl Node {
         sent
     }
 
-    fn hears(&mut self, from: usize, message: Message) -> Vec<(usize, Message)> {
+    fn receives(&mut self, from: usize, message: Message) -> Vec<(usize, Message)> {
         let from = member(from);
         self.step(Input::Message { from, message })
     }
@@ -186,7 +186,7 @@ fn breaks(sent: &[(usize, Message)]) -> bool {
 #[test]
 fn rivals_from_below_are_named_to_the_parent() {
     let mut node = Node::in_tree(Config::new(9));
-    let sent = node.hears(CHILD, up(tree(1), None, &[ROOT, 4, 5], false));
+    let sent = node.receives(CHILD, up(tree(1), None, &[ROOT, 4, 5], false));
     let [(ROOT, Message::Up { oks: 4, rivals, .. })] = &sent[..] else {
         panic!("{sent:?}");
     };
@@ -198,10 +198,10 @@ fn rivals_from_below_are_named_to_the_parent() {
 #[test]
 fn a_list_goes_on_where_it_was_when_the_child_says_again_who_is_below() {
     let mut node = Node::in_tree(Config::new(9));
-    let sent = node.hears(CHILD, up(tree(1), None, &[4], true));
+    let sent = node.receives(CHILD, up(tree(1), None, &[4], true));
     assert!(sent.contains(&(CHILD, adopt(tree(1), Some(4)))));
-    node.hears(CHILD, echo(tree(1), 0, &[]));
-    let sent = node.hears(CHILD, up(tree(1), Some(4), &[5], false));
+    node.receives(CHILD, echo(tree(1), 0, &[]));
+    let sent = node.receives(CHILD, up(tree(1), Some(4), &[5], false));
     assert!(matches!(sent[..], [(ROOT, Message::Up { .. })]), "{sent:?}");
 }
 
@@ -226,19 +226,19 @@ fn who_works_on_a_request_that_is_over_is_told_so() {
         up(old(1, 1), None, &[], false),
         Message::Broken { tree: old(1, 1) },
     ] {
-        assert_eq!(node.hears(CHILD, late), [release(1)]);
+        assert_eq!(node.receives(CHILD, late), [release(1)]);
     }
     assert_eq!(node.counters().stale, 3);
     // No request has a number that we never used, so nothing is over.
     let never = || Message::Broken { tree: old(9, 1) };
-    assert_eq!(node.hears(CHILD, never()), []);
+    assert_eq!(node.receives(CHILD, never()), []);
     // While the next one waits, only the former ones are over.
     node.command(Command::Enter);
-    assert_eq!(node.hears(CHILD, echo(old(1, 1), 0, &[])), [release(1)]);
-    assert_eq!(node.hears(CHILD, never()), []);
+    assert_eq!(node.receives(CHILD, echo(old(1, 1), 0, &[])), [release(1)]);
+    assert_eq!(node.receives(CHILD, never()), []);
     assert_eq!(node.counters().stale, 6);
     // Of another node's tree we know nothing.
-    assert_eq!(node.hears(CHILD, echo(tree(1), 0, &[])), []);
+    assert_eq!(node.receives(CHILD, echo(tree(1), 0, &[])), []);
     assert_eq!(node.counters().stale, 7);
 }
 
@@ -249,25 +249,25 @@ fn a_tree_is_built_anew_once_for_each_attempt_that_broke() {
     let broken = |attempt| Message::Broken {
         tree: tree_of(0, 1, attempt),
     };
-    let anew = |attempt| join_of(tree_of(0, 1, attempt));
-    assert_eq!(node.hears(CHILD, broken(7)), [], "not ours yet");
-    assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, anew(2))]);
-    assert_eq!(node.hears(CHILD, broken(1)), [], "late");
-    assert_eq!(node.hears(CHILD, broken(2)), [(CHILD, anew(3))]);
+    let again = |attempt| join_of(tree_of(0, 1, attempt));
+    assert_eq!(node.receives(CHILD, broken(7)), [], "not ours yet");
+    assert_eq!(node.receives(CHILD, broken(1)), [(CHILD, again(2))]);
+    assert_eq!(node.receives(CHILD, broken(1)), [], "late");
+    assert_eq!(node.receives(CHILD, broken(2)), [(CHILD, again(3))]);
     assert_eq!((node.counters().rebuilt, node.counters().stale), (2, 0));
     // While we are inside, a lost part does not matter any more.
-    node.hears(CHILD, up(tree_of(0, 1, 3), None, &[], false));
+    node.receives(CHILD, up(tree_of(0, 1, 3), None, &[], false));
     assert!(node.entered);
-    assert_eq!(node.hears(CHILD, broken(3)), []);
+    assert_eq!(node.receives(CHILD, broken(3)), []);
     assert_eq!(node.counters().rebuilt, 2);
     node.command(Command::Exit);
     // Nor of what others do for the request by which it is inside; former ones are over.
     node.command(Command::Enter);
-    node.hears(CHILD, up(tree_of(0, 2, 1), None, &[], false));
+    node.receives(CHILD, up(tree_of(0, 2, 1), None, &[], false));
     assert!(node.driver.machine().token().is_some());
     let (number, last, over) = (1, 2, 65);
     let release = Message::Release { number, last, over };
-    assert_eq!(node.hears(CHILD, broken(1)), [(CHILD, release)]);
+    assert_eq!(node.receives(CHILD, broken(1)), [(CHILD, release)]);
 }
 
 /// A message to a former life is about a tree of that life.
@@ -296,10 +296,10 @@ fn only_what_is_said_to_this_life_counts() {
         more,
         floor,
     };
-    node.hears(CHILD, said_to(1));
+    node.receives(CHILD, said_to(1));
     assert!(!node.entered);
     assert_eq!(node.counters().stale, 1);
-    node.hears(CHILD, said_to(0));
+    node.receives(CHILD, said_to(0));
     assert!(node.entered);
 }
 
@@ -307,21 +307,21 @@ fn only_what_is_said_to_this_life_counts() {
 fn a_node_takes_part_in_the_latest_attempt_and_follows_its_parents() {
     let other = 3;
     let mut node = Node::new(Config::new(9), &[ROOT, CHILD, other]);
-    node.hears(ROOT, join(2));
+    node.receives(ROOT, join(2));
     for below in [CHILD, other] {
-        node.hears(below, echo(tree(2), 0, &[]));
+        node.receives(below, echo(tree(2), 0, &[]));
     }
     // A former attempt is declined, and changes no parent.
     let nack = Message::Nack { tree: tree(1) };
-    assert_eq!(node.hears(other, adopt(tree(1), None)), [(other, nack)]);
+    assert_eq!(node.receives(other, adopt(tree(1), None)), [(other, nack)]);
     // The same attempt has a new parent, which gets our report.
-    let told = node.hears(other, adopt(tree(2), None));
+    let notified = node.receives(other, adopt(tree(2), None));
     assert!(
-        matches!(told[..], [(to, Message::Echo { .. })] if to == other),
-        "{told:?}"
+        matches!(notified[..], [(to, Message::Echo { .. })] if to == other),
+        "{notified:?}"
     );
     // A later attempt begins again.
-    let sent = node.hears(ROOT, adopt(tree(3), None));
+    let sent = node.receives(ROOT, adopt(tree(3), None));
     assert!(sent.contains(&(CHILD, join(3))), "{sent:?}");
 }
 
@@ -332,19 +332,19 @@ fn a_root_is_nobodys_child() {
     node.command(Command::Enter);
     let ours = tree_of(0, 1, 1);
     let nack = Message::Nack { tree: ours };
-    assert_eq!(node.hears(CHILD, adopt(ours, None)), [(CHILD, nack)]);
+    assert_eq!(node.receives(CHILD, adopt(ours, None)), [(CHILD, nack)]);
     assert_eq!(node.waits_for(), []);
 }
 
 #[test]
 fn a_refusal_counts_for_its_own_attempt() {
     let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
-    node.hears(ROOT, join(2));
+    node.receives(ROOT, join(2));
     let refusal = |attempt| Message::Nack {
         tree: tree(attempt),
     };
-    assert_eq!(node.hears(CHILD, refusal(1)), []);
-    let sent = node.hears(CHILD, refusal(2));
+    assert_eq!(node.receives(CHILD, refusal(1)), []);
+    let sent = node.receives(CHILD, refusal(2));
     assert!(
         matches!(sent[..], [(ROOT, Message::Up { oks: 1, .. })]),
         "{sent:?}"
@@ -357,10 +357,10 @@ fn our_own_tree_takes_no_place_of_others() {
     let config = Config::new(9).with_tree_limit(1);
     let mut node = Node::new(config, &[ROOT, CHILD]);
     node.command(Command::Enter);
-    assert!(node.hears(ROOT, join(1)).contains(&(CHILD, join(1))));
+    assert!(node.receives(ROOT, join(1)).contains(&(CHILD, join(1))));
     let second = tree_of(CHILD, 1, 1);
     let nack = Message::Nack { tree: second };
-    assert_eq!(node.hears(CHILD, join_of(second)), [(CHILD, nack)]);
+    assert_eq!(node.receives(CHILD, join_of(second)), [(CHILD, nack)]);
     assert_eq!(node.counters().no_room, 1);
 }
 
@@ -374,9 +374,9 @@ fn a_later_request_of_the_root_ends_its_tree() {
         last: 0,
     };
     let after = None;
-    node.hears(ROOT, Message::Request { request, after });
+    node.receives(ROOT, Message::Request { request, after });
     let stale = node.counters().stale;
-    assert_eq!(node.hears(CHILD, echo(tree(1), 0, &[])), []);
+    assert_eq!(node.receives(CHILD, echo(tree(1), 0, &[])), []);
     assert_eq!(node.counters().stale, stale + 1);
 }
 
@@ -390,7 +390,7 @@ fn those_below_a_child_that_fails_are_adopted_as_far_as_they_are_known() {
             node.learns(Delta::Joined(member(it)));
             node.learns(Delta::Failed(member(it)));
         }
-        node.hears(CHILD, echo(tree(1), levels, below));
+        node.receives(CHILD, echo(tree(1), levels, below));
         let sent = node.learns(Delta::Failed(member(CHILD)));
         (adopts(&sent), breaks(&sent))
     };
@@ -409,7 +409,7 @@ fn those_below_a_child_that_fails_are_adopted_as_far_as_they_are_known() {
 fn a_line_of_nodes_may_fail_one_after_the_other() {
     let mut node = Node::in_tree(Config::new(9));
     let line = [(1, 5), (2, 6), (3, 7)];
-    node.hears(CHILD, echo(tree(1), 3, &line));
+    node.receives(CHILD, echo(tree(1), 3, &line));
     for (lost, next) in [(CHILD, 5), (5, 6), (6, 7)] {
         node.learns(Delta::Joined(member(lost)));
         let sent = node.learns(Delta::Failed(member(lost)));
@@ -423,7 +423,7 @@ fn who_is_not_on_the_list_is_asked_in_vain_so_often() {
     let lost_after = |tree_patience| {
         let config = Config::new(9).with_tree_patience(tree_patience);
         let mut node = Node::in_tree(config);
-        node.hears(CHILD, echo(tree(1), 1, &[(1, 5)]));
+        node.receives(CHILD, echo(tree(1), 1, &[(1, 5)]));
         node.learns(Delta::Failed(member(CHILD)));
         let mut asked = 0;
         for _ in 0..100 {
@@ -457,7 +457,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
         last: 0,
     };
     let after = None;
-    node.hears(4, Message::Request { request, after });
+    node.receives(4, Message::Request { request, after });
     let over = |root| Message::Over {
         root: member(root),
         number: 1,
@@ -467,7 +467,7 @@ fn an_end_that_is_passed_on_is_that_of_another() {
     node.command(Command::Enter);
     assert_eq!(node.waits_for(), [member(4)], "it has our OK");
     node.command(Command::Cancel);
-    node.hears(CHILD, over(4));
+    node.receives(CHILD, over(4));
     node.command(Command::Enter);
     assert_eq!(node.waits_for(), []);
     let own = Message::Over {
@@ -476,11 +476,11 @@ fn an_end_that_is_passed_on_is_that_of_another() {
         last: 0,
         over: 99,
     };
-    assert_eq!(node.hears(CHILD, own), []);
+    assert_eq!(node.receives(CHILD, own), []);
     let goes_on = |it: &(usize, Message)| matches!(it.1, Message::Join { .. });
     assert!(node.tick().iter().any(goes_on), "the tree is still there");
     // A node that names it now does not know that yet.
-    node.hears(CHILD, up(tree_of(0, 3, 1), None, &[4, 5], true));
+    node.receives(CHILD, up(tree_of(0, 3, 1), None, &[4, 5], true));
     assert_eq!(node.waits_for(), [member(5)]);
 }
 
@@ -496,7 +496,7 @@ fn the_end_of_a_request_is_passed_on_as_it_was_said() {
         last,
         over,
     };
-    let sent = node.hears(ROOT, Message::Release { number, last, over });
+    let sent = node.receives(ROOT, Message::Release { number, last, over });
     assert_eq!(sent, [(CHILD, passed_on)]);
 }
 
@@ -505,8 +505,8 @@ fn the_end_of_a_request_is_passed_on_as_it_was_said() {
 fn a_rival_that_is_out_is_not_named_to_the_parent() {
     let mut node = Node::in_tree(Config::new(9));
     let (number, last, over) = (1, 1, 9);
-    node.hears(4, Message::Release { number, last, over });
-    let sent = node.hears(CHILD, up(tree(1), None, &[4, 5], false));
+    node.receives(4, Message::Release { number, last, over });
+    let sent = node.receives(CHILD, up(tree(1), None, &[4, 5], false));
     let [(ROOT, Message::Up { rivals, .. })] = &sent[..] else {
         panic!("{sent:?}");
     };
@@ -519,7 +519,7 @@ fn who_finds_no_room_as_a_child_is_counted_and_breaks_the_tree() {
     let config = Config::new(9).with_peer_limit(2);
     let mut node = Node::in_tree(config);
     let below = [(1, 5), (1, 6), (1, 7), (1, 8), (1, 9), (1, 10)];
-    node.hears(CHILD, echo(tree(1), 1, &below));
+    node.receives(CHILD, echo(tree(1), 1, &below));
     let sent = node.learns(Delta::Failed(member(CHILD)));
     assert_eq!((adopts(&sent).len(), breaks(&sent)), (4, true));
     assert_eq!(node.counters().no_room, 2);
@@ -532,27 +532,27 @@ fn a_late_request_of_the_root_costs_its_tree_no_ok() {
     let mut node = Node::new(Config::new(9), &[ROOT, CHILD]);
     let (number, holder) = (3, member(5));
     let token = Token { number, by: holder };
-    node.hears(CHILD, Message::Floor { token });
+    node.receives(CHILD, Message::Floor { token });
     // The number of its own request is 4.
     node.command(Command::Enter);
     let tree = tree_of(ROOT, 5, 1);
     let nack = Message::Nack { tree };
-    node.hears(ROOT, join_of(tree));
-    node.hears(CHILD, nack);
+    node.receives(ROOT, join_of(tree));
+    node.receives(CHILD, nack);
     let request = Request {
         number: 3,
         up_to: 65,
         last: 0,
     };
     let after = None;
-    let sent = node.hears(ROOT, Message::Request { request, after });
+    let sent = node.receives(ROOT, Message::Request { request, after });
     assert!(matches!(sent[..], [(ROOT, Message::Ok { number: 3, .. })]));
-    let says_ok = |sent: &[(usize, Message)]| {
+    let reports_ok = |sent: &[(usize, Message)]| {
         let is_up = |it: &(usize, Message)| matches!(it, (ROOT, Message::Up { oks: 1, .. }));
         sent.iter().any(is_up)
     };
-    assert!(!says_ok(&node.hears(ROOT, join_of(tree))), "it waits");
+    assert!(!reports_ok(&node.receives(ROOT, join_of(tree))), "it waits");
     node.command(Command::Cancel);
-    let sent = node.hears(ROOT, join_of(tree));
-    assert!(says_ok(&sent), "{sent:?}");
+    let sent = node.receives(ROOT, join_of(tree));
+    assert!(reports_ok(&sent), "{sent:?}");
 }

@@ -232,11 +232,11 @@ fn an_entry_is_told_before_anything_depends_on_it() {
     let me = Member::new(1, 0);
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut alone = Driver::new(Camera::new(me, Config::new(1)).unwrap());
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     let enter = Input::Command(Command::Enter);
     alone
-        .step(Time::ZERO, &mut rng, enter, |effect| told.push(effect))
+        .step(Time::ZERO, &mut rng, enter, |effect| notified.push(effect))
         .unwrap();
     let token = Token { number: 1, by: me };
-    assert_eq!(told, [Effect::Event(Event::Entered(token))]);
+    assert_eq!(notified, [Effect::Event(Event::Entered(token))]);
 }

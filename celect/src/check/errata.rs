@@ -161,7 +161,7 @@ fn health() -> Vec<Case> {
                 protocol: Hybrid,
                 xy: (1, 1),
                 lists: Lists::Given(&[&[2, 3], &[1, 3], &[1, 2]]),
-                told: &[(2, Delta::Suspected(ONE))],
+                notified: &[(2, Delta::Suspected(ONE))],
                 commands: THIRD,
                 leads: Leads::This(2),
                 ..Setup::full(3, 1, 0)
@@ -177,7 +177,7 @@ fn health() -> Vec<Case> {
                 protocol: Hybrid,
                 xy: (1, 1),
                 lists: Lists::Given(&[&[2, 3, 4], &[1, 3, 4], &[1, 4], &[1, 2, 3]]),
-                told: &[
+                notified: &[
                     (1, Delta::Suspected(TWO)),
                     (2, Delta::Suspected(ONE)),
                     (3, Delta::Suspected(ONE)),

@@ -52,7 +52,7 @@ pub struct Setup {
     /// The commands of each node's application.
     pub commands: &'static [&'static [Command]],
     /// Deltas that a node (by id) learns before anything else: suspicions, mostly.
-    pub told: &'static [(u64, Delta)],
+    pub notified: &'static [(u64, Delta)],
     /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
     /// True if lists change only while no election runs, and leave no node missing from more than c
@@ -162,7 +162,7 @@ impl Setup {
             f,
             xy: (1, 0),
             commands: &[],
-            told: &[],
+            notified: &[],
             deltas: &[],
             calm_lists: false,
             ends: &[],
@@ -253,7 +253,7 @@ impl Setup {
                         machine.handle(Input::Command(Command::Elect), cx)?;
                     }
                 }
-                for &(_, delta) in self.told.iter().filter(|(id, _)| *id == me) {
+                for &(_, delta) in self.notified.iter().filter(|(id, _)| *id == me) {
                     machine.handle(Input::Membership(delta), cx)?;
                 }
                 Ok(())
@@ -266,7 +266,7 @@ impl Setup {
                 let led = state.machines().any(|it| it.leads().is_some());
                 begun && !(self.early && led) && self.ends.contains(&(node as u64 + 1))
             })
-            .delta_when(move |state: &Mesh, node, delta| self.may_be_told(state, node, delta));
+            .delta_when(move |state: &Mesh, node, delta| self.may_be_notified(state, node, delta));
         let looks_at = |promise| self.only.is_none_or(|only| only == promise);
         if self.only.is_none() {
             model = model
@@ -332,37 +332,37 @@ impl Setup {
         for (node, commands) in self.commands.iter().enumerate() {
             model = model.commands(node, commands.to_vec());
         }
-        let mut told = vec![Vec::new(); usize::try_from(self.nodes).unwrap_or_default()];
+        let mut notified = vec![Vec::new(); usize::try_from(self.nodes).unwrap_or_default()];
         for &(id, delta) in self.deltas {
-            if let Some(told) = told.get_mut((id as usize).saturating_sub(1)) {
-                told.push(delta);
+            if let Some(notified) = notified.get_mut((id as usize).saturating_sub(1)) {
+                notified.push(delta);
             }
         }
-        for (node, told) in told.iter_mut().enumerate() {
+        for (node, notified) in notified.iter_mut().enumerate() {
             let me = node as u64 + 1;
             let is_wrong = |id: &u64| self.alone.is_some_and(|it| it == me || it == *id);
             let wrong = (1..=self.nodes).filter(|&id| id != me).filter(is_wrong);
-            told.extend(wrong.map(|id| Delta::Refuted(Member::new(id, 0))));
+            notified.extend(wrong.map(|id| Delta::Refuted(Member::new(id, 0))));
         }
         if let Lists::Any(id) = self.lists
-            && let Some(told) = told.get_mut((id as usize).saturating_sub(1))
+            && let Some(notified) = notified.get_mut((id as usize).saturating_sub(1))
         {
-            told.push(Delta::Failed(FORMER));
+            notified.push(Delta::Failed(FORMER));
         }
         for &id in self.ends {
             let failed = Delta::Failed(Member::new(id, 0));
-            for (node, told) in told.iter_mut().enumerate() {
+            for (node, notified) in notified.iter_mut().enumerate() {
                 let me = node as u64 + 1;
-                if me != id && self.witnesses.contains(&me) && !told.contains(&failed) {
-                    told.push(failed);
+                if me != id && self.witnesses.contains(&me) && !notified.contains(&failed) {
+                    notified.push(failed);
                     if self.rejoins {
-                        told.push(Delta::Joined(Member::new(id, 1)));
+                        notified.push(Delta::Joined(Member::new(id, 1)));
                     }
                 }
             }
         }
-        for (node, told) in told.into_iter().enumerate() {
-            model = model.deltas(node, told);
+        for (node, notified) in notified.into_iter().enumerate() {
+            model = model.deltas(node, notified);
         }
         model
     }
@@ -375,7 +375,7 @@ impl Setup {
 
     /// Returns true if a node may learn `delta` now: failures of the nodes in `ends` when they are
     /// true, and the deltas in `deltas` at any time.
-    fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
+    fn may_be_notified(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if delta.member() == FORMER {
             return self.is_tolerable(state) && self.is_enough(state, node);
         }
@@ -547,8 +547,8 @@ fn show(machine: &Celect<ById>) -> String {
                 initiator,
                 step,
             } = it.ballot;
-            let gone = if it.lost { " (gone)" } else { "" };
-            format!("{} by {epoch}/{}/{step}{gone}", it.member.id, initiator.id)
+            let ended = if it.lost { " (gone)" } else { "" };
+            format!("{} by {epoch}/{}/{step}{ended}", it.member.id, initiator.id)
         },
     );
     let run = machine

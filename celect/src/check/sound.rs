@@ -129,7 +129,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 Setup {
                     protocol,
                     xy: (2, 1),
-                    told: SUSPECTED,
+                    notified: SUSPECTED,
                     leads: Leads::One,
                     ..setup
                 }

@@ -190,8 +190,8 @@ impl Tally {
             others: self.others,
             miss,
         };
-        let gone = self.taken_for_gone(half_of_miss).ok_or(too_few)?;
-        let live = || self.live(&is_listed, gone);
+        let ended = self.taken_for_gone(half_of_miss).ok_or(too_few)?;
+        let live = || self.live(&is_listed, ended);
         let missing = live().map(|(_, it)| sum(self.lacking(it))).max();
         let missing = missing.unwrap_or(0);
         let nodes = u32::try_from(live().count()).unwrap_or(u32::MAX);
@@ -226,8 +226,8 @@ impl Tally {
         is_listed: &'a impl Fn(Member) -> bool,
         miss: Ratio,
     ) -> impl Iterator<Item = Member> + 'a {
-        let gone = self.taken_for_gone(share(miss) / 2.0).unwrap_or(u16::MAX);
-        self.live(is_listed, gone).map(|(member, _)| member)
+        let ended = self.taken_for_gone(share(miss) / 2.0).unwrap_or(u16::MAX);
+        self.live(is_listed, ended).map(|(member, _)| member)
     }
 
     /// Returns the number of lists without a node from which on the node is believed dead: a node on
@@ -242,14 +242,14 @@ impl Tally {
     fn live<'a>(
         &'a self,
         is_listed: &'a impl Fn(Member) -> bool,
-        gone: u16,
+        ended: u16,
     ) -> impl Iterator<Item = (Member, Named)> + 'a {
         self.nodes.iter().filter_map(move |(&id, &node)| {
             let member = Member {
                 id,
                 incarnation: node.incarnation,
             };
-            let is_live = is_listed(member) || sum(self.lacking(node)) < gone;
+            let is_live = is_listed(member) || sum(self.lacking(node)) < ended;
             is_live.then_some((member, node))
         })
     }

@@ -104,11 +104,11 @@ impl<A: Attribute> Celect<A> {
         let Some(ballot) = self.leads() else {
             return; // Only a leader sends estimates.
         };
-        let number = match self.measured.told {
-            Some((told, number)) if told == ballot => number.saturating_add(1),
+        let number = match self.measured.notified {
+            Some((notified, number)) if notified == ballot => number.saturating_add(1),
             Some(_) | None => 1,
         };
-        self.measured.told = Some((ballot, number));
+        self.measured.notified = Some((ballot, number));
         for member in to {
             if member.id != self.me.id {
                 let Bound {
@@ -138,14 +138,14 @@ impl<A: Attribute> Celect<A> {
         if self.config.estimation.is_none() {
             return;
         }
-        let is_old = self.measured.told >= Some((ballot, number));
+        let is_old = self.measured.notified >= Some((ballot, number));
         // A bound from any node but our leader cannot be verified.
         let follows = self.leader().is_some_and(|(_, by)| by == ballot);
         if is_old || !follows {
             self.counters.stale += 1;
             return;
         }
-        self.measured.told = Some((ballot, number));
+        self.measured.notified = Some((ballot, number));
         self.rest_on(bound, cx);
     }
 }

@@ -93,7 +93,7 @@ impl<A: Attribute> Celect<A> {
             return;
         }
         asked.list.extend_from_slice(members);
-        asked.heard = true;
+        asked.received = true;
         let behind = members.last().and_then(|it| it.id.0.checked_add(1));
         if let (true, Some(next)) = (more, behind) {
             let from = NodeId(next);
@@ -120,7 +120,7 @@ impl<A: Attribute> Celect<A> {
         let run = sample.run;
         let before = sample.asked.len();
         sample.asked.retain_mut(|asked| {
-            if core::mem::take(&mut asked.heard) {
+            if core::mem::take(&mut asked.received) {
                 return true;
             }
             if !asked.part.again(repeats) {
@@ -154,7 +154,7 @@ impl<A: Attribute> Celect<A> {
                 part: Pending::new(from),
                 list: Vec::new(),
                 // The timer may tick at any moment.
-                heard: true,
+                received: true,
             });
         }
         if !sample.asked.is_empty() {

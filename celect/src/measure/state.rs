@@ -14,7 +14,7 @@ pub(crate) struct Measured {
     /// The latest bounds; the largest is used.
     pub(super) recent: BoundedQueue<u16>,
     /// The ballot and the number of the latest estimate.
-    pub(super) told: Option<(Ballot, u32)>,
+    pub(super) notified: Option<(Ballot, u32)>,
     /// Initiators' reports to us.
     pub(super) reports: Vec<Report>,
     /// The last ballot whose report went into an estimate.
@@ -44,7 +44,7 @@ impl Measured {
         Self {
             known: None,
             recent: BoundedQueue::new(window.into()),
-            told: None,
+            notified: None,
             reports: Vec::new(),
             reported: None,
             sample: None,
@@ -81,5 +81,5 @@ pub(super) struct Asked {
     pub(super) part: Pending<NodeId>,
     pub(super) list: Vec<Member>,
     /// True if a part arrived since the timer ticked.
-    pub(super) heard: bool,
+    pub(super) received: bool,
 }

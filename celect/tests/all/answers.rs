@@ -64,7 +64,7 @@ impl Node {
         self.step(Input::Command(command))
     }
 
-    fn hear(&mut self, from: Member, message: Message) -> Effects {
+    fn receive(&mut self, from: Member, message: Message) -> Effects {
         self.step(Input::Message { from, message })
     }
 
@@ -82,7 +82,7 @@ impl Node {
             unhealthy,
             known,
         };
-        self.hear(from, message)
+        self.receive(from, message)
     }
 
     fn pass(&mut self, span: Span) -> Effects {
@@ -190,7 +190,7 @@ fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
         unhealthy: [member(2)].into_iter().collect(),
         known: [].into_iter().collect(),
     };
-    let effects = node.hear(member(from), answer);
+    let effects = node.receive(member(from), answer);
     let again = effects.iter().find_map(|effect| match effect {
         Effect::Send {
             message: Message::Query { x, y, .. },
@@ -290,18 +290,18 @@ fn a_newcomer_without_a_place_is_told_once() {
     let asked = queries(&node.ask(Command::Elect));
     node.answer(member(asked[0].0), asked[0].1, member(1));
     assert!(node.driver.machine().leads().is_some());
-    let is_told = |it: &Effect<Celect<ById>>, id: u64| matches!(it, Effect::Send { to, .. } if *to == member(id));
+    let is_notified = |it: &Effect<Celect<ById>>, id: u64| matches!(it, Effect::Send { to, .. } if *to == member(id));
     let told = node.learn(Delta::Joined(member(4)));
-    assert!(matches!(&told[..], [it] if is_told(it, 4)), "{told:?}");
+    assert!(matches!(&told[..], [it] if is_notified(it, 4)), "{told:?}");
     assert_eq!(node.driver.machine().counters().no_room, 1);
     let later = node.pass(Span::secs(60));
-    assert!(later.iter().any(|it| is_told(it, 2)), "{later:?}");
-    assert!(!later.iter().any(|it| is_told(it, 4)), "{later:?}");
+    assert!(later.iter().any(|it| is_notified(it, 2)), "{later:?}");
+    assert!(!later.iter().any(|it| is_notified(it, 4)), "{later:?}");
     // It gets the place of the next node that fails.
     let told = node.learn(Delta::Failed(member(3)));
-    assert!(matches!(&told[..], [it] if is_told(it, 4)), "{told:?}");
+    assert!(matches!(&told[..], [it] if is_notified(it, 4)), "{told:?}");
     let later = node.pass(Span::millis(600));
-    assert!(later.iter().any(|it| is_told(it, 4)), "{later:?}");
+    assert!(later.iter().any(|it| is_notified(it, 4)), "{later:?}");
 }
 
 /// Four names of the longest kind fit the shortest frames, in a query and in an answer. So of seven
@@ -413,7 +413,7 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
         state: LeaderState::Leads,
         covered: told.to_vec().into(),
     };
-    node.hear(leader, message);
+    node.receive(leader, message);
     assert_eq!(node.driver.machine().leader(), Some((leader, ballot)));
     node.learn(Delta::Failed(leader));
     node.pass(Span::millis(400));
@@ -448,7 +448,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
             }]
         )
     };
-    assert!(has_answered(&node.hear(member(2), query.clone())));
+    assert!(has_answered(&node.receive(member(2), query.clone())));
     let leader = |epoch, step| Message::Leader {
         ballot: Ballot {
             epoch,
@@ -461,12 +461,12 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         state: LeaderState::Leads,
         covered: [].into(),
     };
-    node.hear(member(1), leader(1, 1));
-    assert!(has_answered(&node.hear(member(2), query.clone())));
+    node.receive(member(1), leader(1, 1));
+    assert!(has_answered(&node.receive(member(2), query.clone())));
     assert!(node.driver.machine().leader().is_some());
     // It answers another run with LEADER.
-    node.hear(member(1), leader(2, 1));
-    assert!(!has_answered(&node.hear(member(2), query)));
+    node.receive(member(1), leader(2, 1));
+    assert!(!has_answered(&node.receive(member(2), query)));
 }
 
 fn ballot_of(effects: &Effects) -> Option<Ballot> {

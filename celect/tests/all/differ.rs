@@ -200,12 +200,12 @@ impl World {
 
     fn read(&mut self, at: usize, letters: Vec<(Member, Message)>) {
         for (from, message) in letters {
-            let heard = match message {
+            let received = match message {
                 Message::LeaderAck { ballot, renewal } => Some((ballot, renewal)),
                 _ => None,
             };
             self.step(at, Input::Message { from, message });
-            if let Some((ballot, renewal)) = heard {
+            if let Some((ballot, renewal)) = received {
                 let latest = self.acknowledged.entry((ballot, from)).or_default();
                 *latest = renewal.max(*latest);
             }

@@ -192,8 +192,8 @@ fn z2_a_node_in_no_answer_is_missing_from_all_of_them() {
     // As printed all are alike: 20 minus the 10 answers that name them; this node is not counted.
     assert_eq!(published::sampling(20, &asked), 20.0);
     // A node that is not on the sampler's list either is believed dead.
-    let gone = tally.estimate(|it| it != member(19), MISS).unwrap();
-    assert_eq!((gone.nodes, gone.missing), (19, 0));
+    let ended = tally.estimate(|it| it != member(19), MISS).unwrap();
+    assert_eq!((ended.nodes, ended.missing), (19, 0));
 }
 
 /// The kinds of meshes of the table in the documentation, with N = 128 and c = 13.
@@ -221,14 +221,14 @@ fn z3_the_papers_estimate_is_biased_upwards_and_ours_stays_within_what_is_said()
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let kinds = kinds(&mut rng);
     // The means of the paper's estimate and of this crate's, in whole lists.
-    let said = [
+    let reported = [
         [(30, 13), (25, 13), (21, 13)],
         [(13, 12), (13, 13), (13, 13)],
         [(25, 11), (21, 12), (19, 12)],
         [(21, 9), (18, 9), (16, 10)],
     ];
-    for ((kind, missing), said) in kinds.iter().zip(said) {
-        for (asked, (paper, ours)) in [32, 50, 64].into_iter().zip(said) {
+    for ((kind, missing), reported) in kinds.iter().zip(reported) {
+        for (asked, (paper, ours)) in [32, 50, 64].into_iter().zip(reported) {
             let (mut sum, mut likely, trials) = (0, 0, 200);
             for _ in 0..trials {
                 let mesh = lists(missing, &mut rng);
@@ -242,7 +242,7 @@ fn z3_the_papers_estimate_is_biased_upwards_and_ours_stays_within_what_is_said()
                 mean(sum),
                 mean(likely)
             );
-            let near = |mean: f64, said: i32| (mean - f64::from(said)).abs() < 1.0;
+            let near = |mean: f64, reported: i32| (mean - f64::from(reported)).abs() < 1.0;
             assert!(
                 near(mean(sum), paper) && near(mean(likely), ours),
                 "{kind} {asked}"

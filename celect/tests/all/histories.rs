@@ -139,7 +139,7 @@ impl History {
         }
     }
 
-    fn tell_all(&mut self, delta: Delta) {
+    fn notify_all(&mut self, delta: Delta) {
         let whom = (delta.member().id.0 - 1) as usize;
         for node in 0..self.nodes() {
             if self.mesh.is_up(node) && node != whom {
@@ -161,7 +161,7 @@ impl History {
         self.ends = rest;
         let due: Vec<(Time, Member)> = due;
         for (_, member) in due {
-            self.tell_all(Delta::Confirmed(member));
+            self.notify_all(Delta::Confirmed(member));
             self.look();
         }
     }
@@ -281,7 +281,7 @@ impl History {
         let (me, machine) = (self.member(node), self.machine(node));
         self.mesh.restart(node, me, machine).unwrap();
         self.introduce(node, false);
-        self.tell_all(Delta::Joined(me));
+        self.notify_all(Delta::Joined(me));
     }
 
     /// Ends all faults, lets all nodes that are up know each other, and checks that all follow a leader
@@ -297,7 +297,7 @@ impl History {
         };
         for node in 0..self.nodes() {
             let member = self.member(node);
-            self.tell_all(if self.mesh.is_up(node) {
+            self.notify_all(if self.mesh.is_up(node) {
                 Delta::Joined(member)
             } else {
                 Delta::Confirmed(member)

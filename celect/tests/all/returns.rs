@@ -61,7 +61,7 @@ impl History {
         };
         for node in 0..nodes {
             for other in (0..nodes).filter(|&it| it != node) {
-                history.tell(node, Delta::Joined(member(other)));
+                history.notify(node, Delta::Joined(member(other)));
             }
         }
         history.mesh.command(nodes - 1, Command::Elect).unwrap();
@@ -70,7 +70,7 @@ impl History {
     }
 
     /// Gives a node a delta, and limits its c to the number of others.
-    fn tell(&mut self, node: usize, delta: Delta) {
+    fn notify(&mut self, node: usize, delta: Delta) {
         self.mesh.membership(node, delta).unwrap();
         let machine = self.mesh.machine(node).unwrap();
         let c = self.c.min(machine.members().count() as u16);
@@ -90,7 +90,7 @@ impl History {
             };
             self.news.remove(0);
             self.mesh.run_until(at);
-            self.tell(node, delta);
+            self.notify(node, delta);
         }
         self.mesh.run_until(end);
     }

@@ -171,11 +171,11 @@ impl History {
             Fault::Crash(node) => self.crash(node),
             // A node takes no part before it knows its identity.
             Fault::Restart(_) => {}
-            Fault::Start(node, me, told) => {
+            Fault::Start(node, me, notified) => {
                 self.crash(node);
                 let machine = Celect::new(me, self.config, ById).unwrap();
                 self.network.restart(node, me, machine).unwrap();
-                for delta in told {
+                for delta in notified {
                     // It may refuse deltas about its own former lives.
                     drop(self.network.membership(node, delta));
                 }

@@ -119,8 +119,8 @@ fn the_end_of_the_present_life_alone_is_refused() {
         let stranger = end(Member::new(1, 0));
         assert_eq!(roster.about_others(stranger), Ok(Some(stranger)));
     }
-    for said in [Joined, Suspected, Refuted, Failed] {
-        assert_eq!(roster.about_others(said(ME)), Ok(None));
+    for reported in [Joined, Suspected, Refuted, Failed] {
+        assert_eq!(roster.about_others(reported(ME)), Ok(None));
     }
     assert!(!roster.is_over(ME));
 }
@@ -329,7 +329,7 @@ proptest! {
             let is = |it: Standing| same.is_some_and(|known| known.1 == it);
             prop_assert_eq!(roster.is_listed(member), is(Standing::Listed));
             prop_assert_eq!(roster.is_failed(member), is(Standing::Failed));
-            prop_assert_eq!(roster.is_gone(member), is_over || is(Standing::Failed));
+            prop_assert_eq!(roster.has_ended(member), is_over || is(Standing::Failed));
             let has_place = is_over || model.has_room(member, Standing::Listed);
             prop_assert_eq!(roster.has_place_for(member), has_place);
             let first_met = all.iter().find(|it| it.1 == Standing::Met && is_split);
@@ -342,8 +342,8 @@ proptest! {
                 prop_assert_eq!(later.learn(delta, |_| false), Ok(None));
             }
             for &(member, standing) in &all {
-                let told = (standing != Standing::Met).then_some(standing);
-                prop_assert_eq!(later.standing(member), told);
+                let notified = (standing != Standing::Met).then_some(standing);
+                prop_assert_eq!(later.standing(member), notified);
             }
         }
     }

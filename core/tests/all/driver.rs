@@ -24,7 +24,7 @@ enum Act {
     Arm(u8, u64),
     Disarm(u8),
     Send(u8),
-    Tell(u8),
+    Notify(u8),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ struct Puppet {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Told {
+enum Notified {
     Ticked(u8, Time),
     Number(u8),
 }
@@ -63,7 +63,7 @@ fn act(acts: &[Act], cx: &mut Context<'_, Puppet>) {
             Act::Arm(timer, after) => cx.arm(timer, Span(after)),
             Act::Disarm(timer) => cx.disarm(timer),
             Act::Send(number) => cx.send(Member::new(9, 0), number),
-            Act::Tell(number) => cx.event(Told::Number(number)),
+            Act::Notify(number) => cx.event(Notified::Number(number)),
         }
     }
 }
@@ -72,7 +72,7 @@ impl Machine for Puppet {
     type Message = u8;
     type Timer = u8;
     type Command = Order;
-    type Event = Told;
+    type Event = Notified;
     type Reject = &'static str;
 
     fn handle(
@@ -83,7 +83,7 @@ impl Machine for Puppet {
         match input {
             Input::Tick(timer) if self.refuses == Some(timer) => return Err("not that one"),
             Input::Tick(timer) => {
-                cx.event(Told::Ticked(timer, cx.now()));
+                cx.event(Notified::Ticked(timer, cx.now()));
                 if let Some(acts) = self.on_tick.get(&timer) {
                     act(acts, cx);
                 }
@@ -201,7 +201,7 @@ proptest! {
                 Call::Expire(now) => {
                     let mut ticked = Vec::new();
                     let count = driver.expire(Time(now), &mut rng(), |effect| {
-                        if let Effect::Event(Told::Ticked(timer, at)) = effect {
+                        if let Effect::Event(Notified::Ticked(timer, at)) = effect {
                             ticked.push((timer, at.0));
                         }
                     });
@@ -227,7 +227,7 @@ proptest! {
             driver.step(Time(now), &mut rng(), Input::Command(order), |_| ()).unwrap();
             let mut seen = None;
             driver.expire(Time(now), &mut rng(), |effect| {
-                if let Effect::Event(Told::Ticked(_, at)) = effect {
+                if let Effect::Event(Notified::Ticked(_, at)) = effect {
                     seen = Some(at);
                 }
             });
@@ -264,10 +264,10 @@ fn effects_come_in_the_order_in_which_they_were_asked_for() {
     let mut driver = Driver::new(Puppet::default());
     let acts = vec![
         Act::Send(1),
-        Act::Tell(2),
+        Act::Notify(2),
         Act::Send(3),
         Act::Arm(0, 1),
-        Act::Tell(4),
+        Act::Notify(4),
     ];
     let mut seen = Vec::new();
     driver
@@ -278,7 +278,7 @@ fn effects_come_in_the_order_in_which_they_were_asked_for() {
             |effect| {
                 seen.push(match effect {
                     Effect::Send { message, .. } => message,
-                    Effect::Event(Told::Number(number)) => number,
+                    Effect::Event(Notified::Number(number)) => number,
                     other => panic!("no input asked for {other:?}"),
                 });
             },

@@ -23,11 +23,11 @@ enum Act {
     Promise,
     Send,
     Multicast,
-    Tell,
+    Notify,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Said {
+struct Reported {
     nth: u32,
     after: u32,
 }
@@ -35,11 +35,11 @@ struct Said {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Event {
     Promised(u32),
-    Told(Said),
+    Notified(Reported),
 }
 
 impl Machine for Promiser {
-    type Message = Said;
+    type Message = Reported;
     type Timer = ();
     type Command = Vec<Act>;
     type Event = Event;
@@ -50,7 +50,7 @@ impl Machine for Promiser {
             return Err(());
         };
         for act in acts {
-            let said = Said {
+            let reported = Reported {
                 nth: self.effects,
                 after: self.facts,
             };
@@ -60,9 +60,9 @@ impl Machine for Promiser {
                     cx.event(Event::Promised(self.facts));
                     continue;
                 }
-                Act::Send => cx.send(Member::new(9, 0), said),
-                Act::Multicast => cx.multicast(said),
-                Act::Tell => cx.event(Event::Told(said)),
+                Act::Send => cx.send(Member::new(9, 0), reported),
+                Act::Multicast => cx.multicast(reported),
+                Act::Notify => cx.event(Event::Notified(reported)),
             }
             self.effects += 1;
         }
@@ -77,7 +77,7 @@ impl Durable for Promiser {
     fn fact(event: &Event) -> Option<&u32> {
         match event {
             Event::Promised(fact) => Some(fact),
-            Event::Told(_) => None,
+            Event::Notified(_) => None,
         }
     }
 
@@ -117,13 +117,13 @@ impl Host {
         self.barrier.ready()?;
         let (barrier, out, asked) = (&mut self.barrier, &mut self.out, &mut self.asked);
         let input = Input::Command(acts);
-        let told = self
+        let notified = self
             .driver
             .step(Time::ZERO, &mut self.rng, input, |effect| {
                 asked.push(effect.clone());
                 barrier.take(effect, |effect| out.push(effect));
             });
-        assert_eq!(told, Ok(()));
+        assert_eq!(notified, Ok(()));
         Ok(())
     }
 
@@ -203,7 +203,7 @@ fn store(log: &mut Vec<u32>, fact: u32) {
 fn rests_on(effect: &Effect<Promiser>) -> u32 {
     match effect {
         Effect::Send { message, .. } | Effect::Multicast { message } => message.after,
-        Effect::Event(Event::Told(said)) => said.after,
+        Effect::Event(Event::Notified(reported)) => reported.after,
         Effect::Event(Event::Promised(fact)) => *fact,
     }
 }
@@ -221,7 +221,7 @@ fn doing() -> impl Strategy<Value = Doing> {
         Just(Act::Promise),
         Just(Act::Send),
         Just(Act::Multicast),
-        Just(Act::Tell)
+        Just(Act::Notify)
     ];
     prop_oneof![
         4 => vec(act, 0..5).prop_map(Doing::Step),
@@ -242,8 +242,8 @@ proptest! {
             match doing {
                 Doing::Step(acts) => {
                     let (before, most) = (host.barrier.waiting(), acts.len());
-                    let told = host.step(acts);
-                    prop_assert_eq!(told.is_err(), before > limit);
+                    let notified = host.step(acts);
+                    prop_assert_eq!(notified.is_err(), before > limit);
                     prop_assert!(host.barrier.waiting() <= limit + 5 && most < 5);
                 }
                 Doing::Write => drop(host.write()),
@@ -266,7 +266,8 @@ proptest! {
 #[test]
 fn what_stands_before_the_first_fact_goes_out_at_once() {
     let mut host = Host::new(9);
-    host.step(vec![Act::Send, Act::Promise, Act::Tell]).unwrap();
+    host.step(vec![Act::Send, Act::Promise, Act::Notify])
+        .unwrap();
     assert_eq!(host.out.len(), 1);
     host.step(vec![Act::Send]).unwrap();
     assert_eq!((host.out.len(), host.barrier.waiting()), (1, 3));

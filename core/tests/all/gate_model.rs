@@ -19,10 +19,10 @@ use std::thread;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, TryEnterError, Wish};
+use selvedge_core::shared::gate::{self, Closed, EnterError, GateCommand, Limits, TryEnterError};
 
 type Gate = gate::Gate<u64, u64>;
-type Keeper = gate::Keeper<u64, u64>;
+type Controller = gate::Controller<u64, u64>;
 type Guard = gate::Guard<u64, u64>;
 type Entering = Pin<Box<dyn Future<Output = Result<Guard, EnterError<u64>>> + Send>>;
 type Watching = Pin<Box<dyn Future<Output = Result<(), Closed>> + Send>>;
@@ -64,7 +64,7 @@ struct Model {
     dice: Dice,
     limits: Limits,
     gate: Gate,
-    keeper: Keeper,
+    controller: Controller,
     open: bool,
     node: Node,
     token: u64,
@@ -87,12 +87,12 @@ impl Model {
             waiters: NonZeroUsize::new(1 + dice.below(4)).unwrap(),
             handovers: u32::try_from(dice.below(3)).unwrap(),
         };
-        let (gate, keeper) = gate::channel(limits);
+        let (gate, controller) = gate::channel(limits);
         Self {
             dice,
             limits,
             gate,
-            keeper,
+            controller,
             open: true,
             node: Node::Outside,
             token: 0,
@@ -113,7 +113,7 @@ impl Model {
             4..7 => self.poll_one(),
             7 => self.give_up(),
             8..10 => self.leave(),
-            10..13 => self.take_wish(),
+            10..13 => self.take_request(),
             13..16 => self.report(),
             16 => self.report_wrongly(),
             17 => self.watch(),
@@ -144,11 +144,11 @@ impl Model {
         self.users.iter().position(|user| user.fate == Fate::Waits)
     }
 
-    fn wish(&self) -> Option<Wish> {
+    fn request(&self) -> Option<GateCommand> {
         match self.node {
-            Node::Outside if !self.is_taken() && self.first().is_some() => Some(Wish::Enter),
-            Node::Entering(_) if self.first().is_none() => Some(Wish::Cancel),
-            Node::Inside if !self.is_taken() => Some(Wish::Exit),
+            Node::Outside if !self.is_taken() && self.first().is_some() => Some(GateCommand::Enter),
+            Node::Entering(_) if self.first().is_none() => Some(GateCommand::Cancel),
+            Node::Inside if !self.is_taken() => Some(GateCommand::Exit),
             Node::Outside | Node::Entering(_) | Node::Cancelling | Node::Inside | Node::Exiting => {
                 None
             }
@@ -177,7 +177,7 @@ impl Model {
             assert_eq!(guard.is_fenced(), self.fenced);
             assert_eq!(guard.is_closed(), !self.open);
         }
-        let news = self.wish().is_some() || !self.open && self.node == Node::Outside;
+        let news = self.request().is_some() || !self.open && self.node == Node::Outside;
         if let Some((bell, before)) = &self.waits
             && news
         {
@@ -310,24 +310,24 @@ impl Model {
         }
     }
 
-    fn take_wish(&mut self) {
+    fn take_request(&mut self) {
         let (bell, _) = self.waits.take().unwrap_or_default();
         let waker = Waker::from(Arc::clone(&bell));
         let before = bell.count();
-        let found = self.keeper.poll_recv(&mut Context::from_waker(&waker));
+        let found = self.controller.poll_recv(&mut Context::from_waker(&waker));
         let over = !self.open && self.node == Node::Outside;
-        match self.wish() {
-            Some(wish) => assert_eq!(found, Poll::Ready(Ok(wish))),
+        match self.request() {
+            Some(request) => assert_eq!(found, Poll::Ready(Ok(request))),
             None if over => assert_eq!(found, Poll::Ready(Err(Closed))),
             None => {
                 assert_eq!(found, Poll::Pending);
                 self.waits = Some((bell, before));
             }
         }
-        match self.wish() {
-            Some(Wish::Enter) => self.node = Node::Entering(self.first()),
-            Some(Wish::Cancel) => self.node = Node::Cancelling,
-            Some(Wish::Exit) => self.node = Node::Exiting,
+        match self.request() {
+            Some(GateCommand::Enter) => self.node = Node::Entering(self.first()),
+            Some(GateCommand::Cancel) => self.node = Node::Cancelling,
+            Some(GateCommand::Exit) => self.node = Node::Exiting,
             None => {}
         }
     }
@@ -342,7 +342,7 @@ impl Model {
             Node::Entering(_) | Node::Cancelling => {
                 self.token += 1;
                 self.entries += 1;
-                self.keeper.entered(self.token).unwrap();
+                self.controller.entered(self.token).unwrap();
                 self.node = Node::Inside;
                 (self.had, self.fenced) = (0, false);
             }
@@ -350,7 +350,7 @@ impl Model {
     }
 
     fn release(&mut self) {
-        self.keeper.released().unwrap();
+        self.controller.released().unwrap();
         self.node = Node::Outside;
     }
 
@@ -358,7 +358,7 @@ impl Model {
         self.token += 1;
         match self.node {
             Node::Entering(cause) => {
-                self.keeper.refused(self.token).unwrap();
+                self.controller.refused(self.token).unwrap();
                 if let Some(cause) = cause
                     && self.users[cause].fate == Fate::Waits
                 {
@@ -367,7 +367,7 @@ impl Model {
                 self.node = Node::Outside;
             }
             Node::Cancelling => {
-                self.keeper.refused(self.token).unwrap();
+                self.controller.refused(self.token).unwrap();
                 self.node = Node::Outside;
             }
             // No report was made: a later entry gets this number.
@@ -377,18 +377,18 @@ impl Model {
 
     fn report_wrongly(&mut self) {
         let outcome = match self.node {
-            Node::Outside if self.dice.one_in(2) => self.keeper.released(),
-            Node::Entering(_) => self.keeper.released(),
-            Node::Outside | Node::Exiting => self.keeper.entered(99),
-            Node::Inside if self.dice.one_in(2) => self.keeper.entered(99),
-            Node::Inside => self.keeper.refused(99),
+            Node::Outside if self.dice.one_in(2) => self.controller.released(),
+            Node::Entering(_) => self.controller.released(),
+            Node::Outside | Node::Exiting => self.controller.entered(99),
+            Node::Inside if self.dice.one_in(2) => self.controller.entered(99),
+            Node::Inside => self.controller.refused(99),
             Node::Cancelling => return,
         };
         assert!(outcome.is_err());
     }
 
     fn fence(&mut self) {
-        self.keeper.fenced();
+        self.controller.fenced();
         if self.node == Node::Inside || self.is_taken() {
             self.fenced = true;
         }
@@ -402,7 +402,7 @@ impl Model {
     }
 
     fn close(&mut self) {
-        self.keeper.close();
+        self.controller.close();
         self.open = false;
         for user in &mut self.users {
             if user.fate == Fate::Waits {
@@ -418,11 +418,11 @@ impl Model {
             self.give_up_at(0);
         }
         for _ in 0..4 {
-            self.take_wish();
+            self.take_request();
             self.report();
         }
         drop(self.gate);
-        assert_eq!(self.keeper.try_recv(), Err(Closed));
+        assert_eq!(self.controller.try_recv(), Err(Closed));
         (self.entries, self.turns)
     }
 }
@@ -431,7 +431,7 @@ impl Model {
 fn every_sequence_of_calls_does_what_the_model_says() {
     let (mut entries, mut turns) = (0, 0);
     for seed in 0..2_000 {
-        let _told = Seed(seed);
+        let _notified = Seed(seed);
         let mut model = Model::new(seed);
         for _ in 0..1_500 {
             model.step();

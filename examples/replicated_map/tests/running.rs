@@ -74,17 +74,17 @@ impl Running {
 
     /// Waits for a line that begins so, and returns the rest of it.
     pub(crate) fn wait_for(&mut self, start: &str) -> String {
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         loop {
             let line = self.output.as_ref().unwrap().recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("no {start:?} in {said:#?}"));
+            let line = line.unwrap_or_else(|_| panic!("no {start:?} in {reported:#?}"));
             if let Some(change) = line.strip_prefix("changed count: ") {
                 self.changes.push(parse(change));
             }
             if let Some(rest) = line.strip_prefix(start) {
                 return rest.to_owned();
             }
-            said.push(line);
+            reported.push(line);
         }
     }
 

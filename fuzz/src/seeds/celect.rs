@@ -217,7 +217,7 @@ fn messages(
                 renewal: number as u32,
                 lease: Span(number),
                 state: match number % 3 {
-                    0 => LeaderState::Gone,
+                    0 => LeaderState::Ended,
                     1 => LeaderState::Few,
                     _ => LeaderState::Leads,
                 },

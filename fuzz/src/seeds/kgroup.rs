@@ -8,7 +8,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::{
-    Answer, Claim, Delivery, Message, Outcome, Parcel, Patience, Request, Site, Status, TriggerId,
+    Answer, Claim, Delivery, Message, Outcome, Patience, Payload, Request, Site, Status, TriggerId,
     Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
@@ -230,7 +230,7 @@ fn updates() -> Vec<Update> {
 }
 
 /// A leader has its members accept an update.
-fn accept(update: Update) -> Item<Update, Parcel> {
+fn accept(update: Update) -> Item<Update, Payload> {
     let proposal = Proposal {
         by: Member::new(300, 7),
         number: 9,
@@ -259,15 +259,15 @@ fn accept(update: Update) -> Item<Update, Parcel> {
 }
 
 /// Each item, to a group.
-fn items(group: GroupId) -> Vec<Item<Update, Parcel>> {
+fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
     let ask = |request| Item::Ask {
         group,
-        asked: Parcel::Request(request),
+        asked: Payload::Request(request),
     };
-    let tell = |answer| Item::Tell {
+    let notify = |answer| Item::Answer {
         group,
         life: 3,
-        told: Parcel::Answer { of: group, answer },
+        notified: Payload::Answer { of: group, answer },
     };
     let at = Item::Where {
         group,
@@ -281,15 +281,15 @@ fn items(group: GroupId) -> Vec<Item<Update, Parcel>> {
         life: 3,
         number: 2,
     };
-    let known = tell(Answer::Store(StoreAnswer::Known));
+    let known = notify(Answer::Store(StoreAnswer::Known));
     let all = requests().into_iter().map(ask);
-    let all = all.chain(answers().into_iter().map(tell));
+    let all = all.chain(answers().into_iter().map(notify));
     all.chain(updates().into_iter().map(accept))
         .chain([at, inquire, here, known])
         .collect()
 }
 
-fn frame(from: Member, plan: u32, items: &[Item<Update, Parcel>]) -> Vec<u8> {
+fn frame(from: Member, plan: u32, items: &[Item<Update, Payload>]) -> Vec<u8> {
     let items = items.iter().cloned().collect();
     let message = Message { plan, items };
     seal(&Envelope { from, message })

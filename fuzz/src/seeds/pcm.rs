@@ -175,7 +175,7 @@ fn of_clients() -> Vec<Message> {
 pub(super) fn decode_seeds() -> Vec<Seed> {
     let to_gateways = [
         Message::Heartbeat {
-            gone: [2, 300].map(NodeId).into_iter().collect(),
+            ended: [2, 300].map(NodeId).into_iter().collect(),
         },
         Message::Here,
         Message::KeepAlive {

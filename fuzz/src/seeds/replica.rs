@@ -200,7 +200,7 @@ pub(super) fn decode_seeds() -> Vec<Seed> {
         ),
         (
             "lacking",
-            Body::Lacking {
+            Body::Missing {
                 committed: 5,
                 wants: Wants::State,
             },

@@ -33,7 +33,7 @@ pub enum Before {
     /// A command at a node (by id).
     Asked(u64, Ask),
     /// A membership delta at a node (by id).
-    Told(u64, Delta),
+    Notified(u64, Delta),
     /// From now on these nodes receive and send nothing, and none of their timers ticks. Messages
     /// in flight arrive when the scenario begins.
     Cut(&'static [u64]),
@@ -156,7 +156,7 @@ impl Setup {
 
     /// Returns true for a listed delta, at any time; of a crash, and of the life after it, for a
     /// true one.
-    fn may_be_told(&self, mesh: &Mesh, node: u64, delta: Delta) -> bool {
+    fn may_be_notified(&self, mesh: &Mesh, node: u64, delta: Delta) -> bool {
         if self.deltas.contains(&(node, delta)) {
             return true;
         }
@@ -215,7 +215,7 @@ impl Setup {
             })
             .remains(move |it| remains.machine(it.me().id.0, FIRST, Begin::Again))
             .delta_when(move |mesh: &Mesh, node, delta| {
-                self.may_be_told(mesh, delta_of(node), delta)
+                self.may_be_notified(mesh, delta_of(node), delta)
             })
             .crash_when(move |_, node| self.ends.contains(&crash_of(node)))
             .tick_when(move |_, node, _| {
@@ -291,7 +291,7 @@ impl World {
             .with_replace_after(1)
             .with_stagger(Span::ZERO)
             .with_groups(1)
-            .with_hints(1);
+            .with_leader_hints(1);
         let (plan, site) = (Arc::clone(&self.plan), Arc::clone(&self.site));
         let made = Groups::new(Member::new(id, life), config, plan, site, begin);
         let Ok(machine) = made else { unusable() };
@@ -303,7 +303,7 @@ impl World {
         match ask {
             Ask::Epoch(members) => Command::Epoch(self.epoch_of(members)),
             Ask::Propose(update) => Command::Propose { group, update },
-            Ask::Ask(parcel) => Command::Ask { group, parcel },
+            Ask::Ask(payload) => Command::Ask { group, payload },
         }
     }
 
@@ -364,7 +364,7 @@ impl Past {
                 let command = world.command(ask);
                 self.step(NodeId(id), Some(Input::Command(command)));
             }
-            Before::Told(id, delta) => self.step(NodeId(id), Some(Input::Membership(delta))),
+            Before::Notified(id, delta) => self.step(NodeId(id), Some(Input::Membership(delta))),
             Before::Again(id) => {
                 let place = self
                     .drivers

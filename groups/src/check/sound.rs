@@ -7,7 +7,7 @@ use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Scenario};
 
 use super::setup::Ask::{Ask as Question, Epoch, Propose};
-use super::setup::Before::{self, Asked, Cut, Lost, Rest, Round, Told};
+use super::setup::Before::{self, Asked, Cut, Lost, Notified, Rest, Round};
 use super::setup::Setup;
 use super::setup::Sight::{self, Applied, Configured, InAgain, Leaders, Left};
 use super::{breaks, holds};
@@ -101,8 +101,8 @@ fn questions() -> Vec<Scenario> {
                     Rest,
                     Asked(4, Question(0)),
                     Rest,
-                    Told(2, ONE_FAILED),
-                    Told(3, ONE_FAILED),
+                    Notified(2, ONE_FAILED),
+                    Notified(3, ONE_FAILED),
                     Cut(&[1]),
                     Rest,
                 ],
@@ -143,7 +143,7 @@ fn failures() -> Vec<Scenario> {
             "two members take each other for gone",
             6_886,
             Setup {
-                before: &[Rest, Told(1, TWO_FAILED), Told(2, ONE_FAILED)],
+                before: &[Rest, Notified(1, TWO_FAILED), Notified(2, ONE_FAILED)],
                 deltas: &[(3, ONE_FAILED)],
                 sees: &[Applied(1), Leaders(2)],
                 ..suspected
@@ -153,7 +153,7 @@ fn failures() -> Vec<Scenario> {
             "a member that is gone is replaced",
             23_629,
             Setup {
-                before: &[Rest, Told(1, THREE_FAILED)],
+                before: &[Rest, Notified(1, THREE_FAILED)],
                 down: &[3],
                 asks: &[],
                 deltas: &[],
@@ -168,7 +168,7 @@ fn failures() -> Vec<Scenario> {
             "a member has begun again",
             7_736,
             Setup {
-                before: &[Rest, Before::Again(3), Told(1, THREE_AGAIN)],
+                before: &[Rest, Before::Again(3), Notified(1, THREE_AGAIN)],
                 down: &[4],
                 asks: &[],
                 deltas: &[],
@@ -281,9 +281,9 @@ fn of_five() -> Vec<Scenario> {
             Setup {
                 before: &[
                     Rest,
-                    Told(2, ONE_FAILED),
-                    Told(3, ONE_FAILED),
-                    Told(4, ONE_FAILED),
+                    Notified(2, ONE_FAILED),
+                    Notified(3, ONE_FAILED),
+                    Notified(4, ONE_FAILED),
                     Cut(&[1, 5]),
                 ],
                 down: &[1, 5, 6],
@@ -384,11 +384,11 @@ const MISSED: &[Before] = &[
     Rest,
     // Its hint of the link has expired.
     Asked(3, Epoch(&[1, 4, 2])),
-    Told(1, TWO_FAILED),
-    Told(4, TWO_FAILED),
+    Notified(1, TWO_FAILED),
+    Notified(4, TWO_FAILED),
     Cut(&[]),
     Asked(2, Propose(22)),
-    Told(2, ONE_FAILED),
+    Notified(2, ONE_FAILED),
 ];
 
 pub(super) fn pairs() -> Vec<Scenario> {

@@ -198,8 +198,10 @@ impl Observer<Inner> for Watch {
             Event::Fact(fact) => self.on_fact(node, fact),
             Event::Replica { event, .. } => self.on_replica(node, event),
             Event::Asked { .. } => self.is_asked = true,
-            Event::Told { .. } | Event::Entered(_) | Event::Left(_) | Event::Unplaceable { .. } => {
-            }
+            Event::Answered { .. }
+            | Event::Entered(_)
+            | Event::Left(_)
+            | Event::Unplaceable { .. } => {}
         }
     }
 

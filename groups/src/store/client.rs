@@ -33,7 +33,7 @@ struct Watching {
     /// The entry's version then; 0 for no entry.
     known: u64,
     /// True if the application got a report.
-    is_told: bool,
+    is_notified: bool,
 }
 
 /// This node's requests to one map.
@@ -168,7 +168,7 @@ impl StoreClient {
     }
 
     /// Handles an answer of the leader of a map's group.
-    pub fn on_told(&mut self, map: GroupId, answer: StoreAnswer, out: &mut Out) {
+    pub fn on_answered(&mut self, map: GroupId, answer: StoreAnswer, out: &mut Out) {
         let Some(asking) = self.maps.get_mut(&map) else {
             return; // Nothing was asked.
         };
@@ -201,16 +201,16 @@ impl StoreClient {
                 let Some(watching) = asking.watches.get_mut(&key) else {
                     return; // It is watched no longer.
                 };
-                let is_late = watching.is_told && version < watching.at;
+                let is_late = watching.is_notified && version < watching.at;
                 let present = entry.as_ref().map_or(0, |it| it.version);
                 if is_late {
                     return;
                 }
-                let is_news = !watching.is_told || present != watching.known;
+                let is_news = !watching.is_notified || present != watching.known;
                 *watching = Watching {
                     at: version,
                     known: present,
-                    is_told: true,
+                    is_notified: true,
                 };
                 let known = present;
                 let watch = StoreRequest::Watch {
@@ -244,7 +244,7 @@ impl StoreClient {
         }
         let is_renewal = asking.ticks == 0;
         for (key, watching) in asking.watches.iter() {
-            if is_renewal || !watching.is_told {
+            if is_renewal || !watching.is_notified {
                 let known = watching.known_to_leader();
                 let key = key.clone();
                 ask(map, StoreRequest::Watch { key, known }, out);
@@ -266,7 +266,7 @@ const UNKNOWN: u64 = u64::MAX;
 
 impl Watching {
     const fn known_to_leader(&self) -> u64 {
-        match self.is_told {
+        match self.is_notified {
             true => self.known,
             false => UNKNOWN,
         }

@@ -64,7 +64,7 @@ impl StoreLeader {
                 out.push(LeaderEffect::Read(self.last));
             }
             StoreRequest::Change { number, operation } => match state.former(from, number) {
-                Some(stored) => tell(from, StoreAnswer::Changed { number, stored }, out),
+                Some(stored) => notify(from, StoreAnswer::Changed { number, stored }, out),
                 None => out.push(LeaderEffect::Propose(Change {
                     by: from,
                     number,
@@ -94,7 +94,7 @@ impl StoreLeader {
         }
         let (_, key) = place;
         if version(state, &key) == known {
-            tell(from, StoreAnswer::Known, out);
+            notify(from, StoreAnswer::Known, out);
         } else {
             tell_watched(state, from, key, out);
         }
@@ -111,7 +111,7 @@ impl StoreLeader {
             ref key,
             stored,
         } = *decided;
-        tell(by, StoreAnswer::Changed { number, stored }, out);
+        notify(by, StoreAnswer::Changed { number, stored }, out);
         let present = version(state, key);
         for ((_, watched), watch) in self.watches.iter() {
             if watched == key && watch.known != present {
@@ -124,7 +124,7 @@ impl StoreLeader {
     pub fn on_readable(&mut self, state: &Store, read: u64, out: &mut Out) {
         if let Some((from, number, key)) = self.questions.remove(&read) {
             let entry = state.get(&key).cloned();
-            tell(from, StoreAnswer::Found { number, entry }, out);
+            notify(from, StoreAnswer::Found { number, entry }, out);
         }
     }
 
@@ -162,7 +162,7 @@ fn version(state: &Store, key: &str) -> u64 {
 fn tell_watched(state: &Store, to: Member, key: Key, out: &mut Out) {
     let entry = state.get(&key).cloned();
     let version = state.version();
-    tell(
+    notify(
         to,
         StoreAnswer::Watched {
             key,
@@ -174,9 +174,9 @@ fn tell_watched(state: &Store, to: Member, key: Key, out: &mut Out) {
 }
 
 fn refuse(to: Member, out: &mut Out) {
-    tell(to, StoreAnswer::Refused, out);
+    notify(to, StoreAnswer::Refused, out);
 }
 
-fn tell(to: Member, answer: StoreAnswer, out: &mut Out) {
+fn notify(to: Member, answer: StoreAnswer, out: &mut Out) {
     out.push(LeaderEffect::Answer { to, answer });
 }

@@ -82,7 +82,7 @@ impl Bench {
             })
     }
 
-    fn hear(&mut self, from: u64, item: Item<u8, u8>) -> Result<(), Reject> {
+    fn receive(&mut self, from: u64, item: Item<u8, u8>) -> Result<(), Reject> {
         let plan = self.groups().plan().digest();
         let items = [item].into_iter().collect();
         let from = Member::new(from, 1);
@@ -91,7 +91,7 @@ impl Bench {
     }
 
     /// Another node sends the place of a group, with the first member as its leader.
-    fn is_told(&mut self, from: u64, group: GroupId, number: u64, members: &[u64]) {
+    fn is_notified(&mut self, from: u64, group: GroupId, number: u64, members: &[u64]) {
         let members = members.iter().map(|it| NodeId(*it));
         let item = Item::Where {
             group,
@@ -99,14 +99,14 @@ impl Bench {
             leader: members.clone().next(),
             members: members.collect(),
         };
-        self.hear(from, item).unwrap();
+        self.receive(from, item).unwrap();
     }
 
     /// Asks a group. Returns the nodes that were asked.
     fn ask(&mut self, group: GroupId) -> Vec<u64> {
         self.sent.clear();
-        let parcel = 1;
-        self.step(Input::Command(Command::Ask { group, parcel }))
+        let payload = 1;
+        self.step(Input::Command(Command::Ask { group, payload }))
             .unwrap();
         let asks =
             |it: &&(u64, Item<u8, u8>)| matches!(it.1, Item::Ask { group: of, .. } if of == group);
@@ -141,7 +141,7 @@ fn a_founder_that_had_no_room_founds_a_group_when_it_has() {
         body: Body::Rejoin { life: 1 },
     };
     let group = GroupId(100);
-    bench.hear(2, Item::Replica { group, message }).unwrap();
+    bench.receive(2, Item::Replica { group, message }).unwrap();
     assert_eq!(bench.groups().groups().collect::<Vec<_>>(), [group]);
     let asked = GroupId(1);
     assert_eq!(bench.ask(asked), [2, 3]);
@@ -162,10 +162,10 @@ fn a_number_that_no_configuration_has_is_refused() {
     let mut bench = Bench::new(1, 9, Config::new());
     let group = bench.of_others()[0];
     let likely = bench.ask(group);
-    bench.is_told(2, group, Configuration::NUMBER_MAX + 1, &[2]);
+    bench.is_notified(2, group, Configuration::NUMBER_MAX + 1, &[2]);
     assert_eq!(bench.groups().counters().refused, 1);
     assert_eq!(bench.ask(group), likely);
-    bench.is_told(2, group, Configuration::NUMBER_MAX, &[2]);
+    bench.is_notified(2, group, Configuration::NUMBER_MAX, &[2]);
     assert_eq!(bench.groups().counters().refused, 1);
     assert_eq!(bench.ask(group), [2]);
 }
@@ -176,14 +176,14 @@ fn a_wrong_number_is_believed_until_a_few_questions_go_unanswered() {
     let group = bench.of_others()[0];
     let others = elsewhere(group);
     let [liar, leader] = [others[0], others[1]];
-    bench.is_told(liar, group, Configuration::NUMBER_MAX, &[liar]);
+    bench.is_notified(liar, group, Configuration::NUMBER_MAX, &[liar]);
     let mut asked = 0;
     loop {
         asked += 1;
         assert!(asked < 10, "the node is blind");
         bench.ask(group);
         bench.sent.clear();
-        bench.is_told(3, group, 7, &[leader]);
+        bench.is_notified(3, group, 7, &[leader]);
         if bench.sent.iter().any(|it| it.0 == leader) {
             break; // The question goes on.
         }
@@ -191,17 +191,17 @@ fn a_wrong_number_is_believed_until_a_few_questions_go_unanswered() {
     assert!(bench.ask(group).contains(&leader));
     // When that node answers, it alone is asked.
     bench
-        .hear(
+        .receive(
             leader,
-            Item::Tell {
+            Item::Answer {
                 group,
                 life: 1,
-                told: 1,
+                notified: 1,
             },
         )
         .unwrap();
     assert_eq!(bench.ask(group), [leader]);
-    bench.is_told(liar, group, 6, &[liar]);
+    bench.is_notified(liar, group, 6, &[liar]);
     assert_eq!(bench.ask(group), [leader], "that one knows less");
 }
 
@@ -211,23 +211,23 @@ fn a_wrong_number_is_believed_until_an_epoch_begins() {
     let group = bench.of_others()[0];
     let others = elsewhere(group);
     let [liar, leader] = [others[0], others[1]];
-    bench.is_told(liar, group, Configuration::NUMBER_MAX, &[liar]);
-    bench.is_told(3, group, 7, &[leader]);
+    bench.is_notified(liar, group, Configuration::NUMBER_MAX, &[liar]);
+    bench.is_notified(3, group, 7, &[leader]);
     assert_eq!(bench.ask(group), [liar]);
     bench.epoch(1);
     // Nor does this node pass the place on, except as a guess.
     bench.sent.clear();
-    bench.hear(4, Item::Ask { group, asked: 1 }).unwrap();
-    let told = bench.sent.iter().find_map(|it| match it.1 {
+    bench.receive(4, Item::Ask { group, asked: 1 }).unwrap();
+    let notified = bench.sent.iter().find_map(|it| match it.1 {
         Item::Where { number, .. } => Some(number),
         Item::Replica { .. }
         | Item::Ask { .. }
-        | Item::Tell { .. }
+        | Item::Answer { .. }
         | Item::Inquire { .. }
         | Item::Here { .. } => None,
     });
-    assert_eq!(told, Some(0));
-    bench.is_told(3, group, 7, &[leader]);
+    assert_eq!(notified, Some(0));
+    bench.is_notified(3, group, 7, &[leader]);
     assert_eq!(bench.ask(group), [leader]);
 }
 
@@ -235,7 +235,7 @@ fn a_wrong_number_is_believed_until_an_epoch_begins() {
 fn a_founder_that_is_told_wrongly_founds_a_group_all_the_same() {
     let mut bench = Bench::new(1, 3, Config::new());
     let group = GroupId(1);
-    bench.is_told(2, group, Configuration::NUMBER_MAX, &[2]);
+    bench.is_notified(2, group, Configuration::NUMBER_MAX, &[2]);
     bench.ask(group);
     assert!(bench.groups().replica(group).is_none(), "it may be there");
     for _ in 0..9 {
@@ -263,15 +263,15 @@ fn a_node_outside_of_the_plan_is_not_heard() {
     let before = bench.groups().clone();
     for item in [
         Item::Ask { group, asked: 1 },
-        Item::Tell {
+        Item::Answer {
             group,
             life: 1,
-            told: 1,
+            notified: 1,
         },
         Item::Replica { group, message },
         place,
     ] {
-        assert_eq!(bench.hear(7, item), refused);
+        assert_eq!(bench.receive(7, item), refused);
     }
     assert_eq!(bench.groups(), &before);
     assert!(bench.sent.is_empty());
@@ -279,20 +279,20 @@ fn a_node_outside_of_the_plan_is_not_heard() {
 
 #[test]
 fn the_hint_that_was_used_least_recently_gives_way() {
-    let mut bench = Bench::new(1, 9, Config::new().with_hints(2));
+    let mut bench = Bench::new(1, 9, Config::new().with_leader_hints(2));
     let groups = bench.of_others();
     let lowest = groups[0];
     let far = elsewhere(lowest)[0];
-    bench.is_told(far, lowest, 7, &[far]);
+    bench.is_notified(far, lowest, 7, &[far]);
     for &other in &groups[1..9] {
         bench.ask(other);
         assert_eq!(bench.ask(lowest), [far], "{other:?} took its place");
-        let told = Item::Tell {
+        let notified = Item::Answer {
             group: lowest,
             life: 1,
-            told: 1,
+            notified: 1,
         };
-        bench.hear(far, told).unwrap();
+        bench.receive(far, notified).unwrap();
     }
     for &other in &groups[1..3] {
         bench.ask(other);

@@ -41,7 +41,7 @@ fn founders_that_are_no_members_are_told_where_the_group_is() {
     let mut mesh = Mesh::new(9, config());
     mesh.run(Span::secs(20));
     let founders = founders(9, GROUP);
-    let mut told = 0;
+    let mut notified = 0;
     let (_, former) = mesh.members(GROUP);
     let mut knows: BTreeSet<u64> = founders.iter().copied().chain(former).collect();
     for epoch in 2..8 {
@@ -62,14 +62,14 @@ fn founders_that_are_no_members_are_told_where_the_group_is() {
             // A former member knows the members alone.
             assert_eq!(known, number);
             assert!(known_leader.is_none_or(|it| it.0 == leader));
-            told += 1;
+            notified += 1;
         }
         knows.extend(members);
         for id in (1..=9).filter(|it| !knows.contains(it)) {
             assert_eq!(mesh.nodes[&id].machine().whereabouts(GROUP), None);
         }
     }
-    assert!(told > 4);
+    assert!(notified > 4);
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn members_that_are_gone_are_replaced_together() {
     let other = members.into_iter().find(|it| *it != leader).unwrap();
     mesh.kill(other);
     let wait = Span(PATIENCE.0 / 4);
-    let told = "no other one may fail";
-    assert_eq!(change(&mut mesh, leader), Some(wait), "{told}");
+    let notified = "no other one may fail";
+    assert_eq!(change(&mut mesh, leader), Some(wait), "{notified}");
     mesh.run(Span::millis(100));
     let bystander = (1..=9).find(|it| !mesh.members(GROUP).1.contains(it));
     mesh.kill(bystander.unwrap());
@@ -121,12 +121,12 @@ fn founders_are_told_once_of_each_link_and_in_each_epoch() {
     let mut changes = 0;
     for epoch in 2..8 {
         let (before, former) = mesh.members(GROUP);
-        mesh.said = 0;
+        mesh.reported = 0;
         mesh.epoch(epoch);
         mesh.run(Span::secs(30));
         let (number, members) = mesh.members(GROUP);
         assert_eq!(number, before + 1);
-        assert_eq!(mesh.said, others(&former) + others(&members));
+        assert_eq!(mesh.reported, others(&former) + others(&members));
         changes += others(&members);
     }
     assert!(changes > 4);
@@ -160,7 +160,7 @@ fn what_a_leader_asks_for_itself_is_not_told() {
     mesh.run(Span::secs(20));
     mesh.epoch(2);
     mesh.run(Span::secs(1));
-    let is_read = |it: &Told| {
+    let is_read = |it: &Notified| {
         let Event::Replica { event, .. } = it else {
             return false;
         };
@@ -169,7 +169,7 @@ fn what_a_leader_asks_for_itself_is_not_told() {
             replica::Event::Readable { .. } | replica::Event::Unreadable(_)
         )
     };
-    assert!(!mesh.told.iter().any(|it| is_read(&it.1)));
+    assert!(!mesh.notified.iter().any(|it| is_read(&it.1)));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_member_in_a_later_life_is_named_in_it() {
     let mut node = mesh.nodes.remove(&leader).unwrap();
     node.command(Command::Epoch(3));
     node.input(Input::Tick(Timer::Change(GROUP))).unwrap();
-    let asks = |it: &Item<u64, Parcel>| matches!(it, Item::Inquire { .. });
+    let asks = |it: &Item<u64, Payload>| matches!(it, Item::Inquire { .. });
     assert!(!node.sent().iter().any(|it| asks(&it.1)));
     assert_eq!(node.machine().counters().changes, 0);
 }

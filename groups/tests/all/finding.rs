@@ -14,7 +14,7 @@ fn where_is(
     number: u64,
     leader: Option<u64>,
     members: &[u64],
-) -> Item<u64, Parcel> {
+) -> Item<u64, Payload> {
     Item::Where {
         group,
         number,
@@ -23,15 +23,15 @@ fn where_is(
     }
 }
 
-fn ask(group: GroupId) -> Item<u64, Parcel> {
+fn ask(group: GroupId) -> Item<u64, Payload> {
     let asked = vec![7];
     Item::Ask { group, asked }
 }
 
 /// The nodes that a node asks.
 fn asked(node: &mut One, group: GroupId) -> BTreeSet<u64> {
-    let parcel = vec![7];
-    node.command(Command::Ask { group, parcel });
+    let payload = vec![7];
+    node.command(Command::Ask { group, payload });
     let sent = node.sent().into_iter().map(|(to, item)| {
         assert_eq!(item, ask(group));
         to.id.0
@@ -89,7 +89,7 @@ fn a_node_that_knows_the_leader_asks_it_and_then_more_and_more_others() {
     let [one, two, three] = [others[20], others[21], others[22]];
     let from = life(others[13], 0);
     let members = [one, two, three];
-    node.hear(from, [where_is(LATER, 1, Some(one), &members)]);
+    node.receive(from, [where_is(LATER, 1, Some(one), &members)]);
     let expected = [
         set([one]),
         set([one]),
@@ -101,31 +101,31 @@ fn a_node_that_knows_the_leader_asks_it_and_then_more_and_more_others() {
         assert_eq!(asked(&mut node, LATER), *expected);
     }
     // Another one answers, so it leads.
-    let told = Item::Tell {
+    let notified = Item::Answer {
         group: LATER,
         life: 0,
-        told: vec![1],
+        notified: vec![1],
     };
-    node.told();
-    node.hear(life(two, 0), [told]);
-    let parcel = vec![1];
-    let event = Event::Told {
+    node.notified();
+    node.receive(life(two, 0), [notified]);
+    let payload = vec![1];
+    let event = Event::Answered {
         group: LATER,
         from: life(two, 0),
-        parcel,
+        payload,
     };
-    assert_eq!(node.told(), [event]);
+    assert_eq!(node.notified(), [event]);
     for _ in 0..2 {
         assert_eq!(asked(&mut node, LATER), set([two]));
     }
     let (mut node, chosen) = stranger(&others[1..12]);
-    node.hear(from, [where_is(LATER, 1, None, &members)]);
+    node.receive(from, [where_is(LATER, 1, None, &members)]);
     let expected = [set(members), set(members), &set(members) | &chosen];
     for expected in expected {
         assert_eq!(asked(&mut node, LATER), expected, "no leader is known");
     }
     let (mut node, _) = stranger(&others[1..12]);
-    node.hear(from, [where_is(LATER, 1, Some(one), &members)]);
+    node.receive(from, [where_is(LATER, 1, Some(one), &members)]);
     node.learn(Delta::Failed(life(one, 0)));
     assert_eq!(asked(&mut node, LATER), set(members), "the leader is gone");
 }
@@ -145,7 +145,7 @@ fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
         leave(&mut groups, LATER, mark);
         let mut node = One::of(groups);
         node.learn(Delta::Joined(life(peer, 0)));
-        node.hear(from, [where_is(LATER, number, leader, &[id, four])]);
+        node.receive(from, [where_is(LATER, number, leader, &[id, four])]);
         node.sent();
         let asked = (0..times).map(|_| asked(&mut node, LATER)).last();
         asked.unwrap()
@@ -167,15 +167,15 @@ fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
 #[test]
 fn an_answer_to_a_former_life_is_passed_over() {
     let mut node = One::of(machine(life(1, 3), 5, config(), Begin::Again));
-    let tell = |life| Item::Tell {
+    let notify = |life| Item::Answer {
         group: LATER,
         life,
-        told: vec![1],
+        notified: vec![1],
     };
-    node.hear(life(2, 0), [tell(2)]);
-    assert_eq!(node.told(), []);
-    node.hear(life(2, 0), [tell(3)]);
-    assert_eq!(node.told().len(), 1);
+    node.receive(life(2, 0), [notify(2)]);
+    assert_eq!(node.notified(), []);
+    node.receive(life(2, 0), [notify(3)]);
+    assert_eq!(node.notified().len(), 1);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn news_of_a_group_count_where_they_are_later() {
     let from = life(others(LATER)[1], 0);
     let me = node.machine().me().id.0;
     let mut leader_after = |number, leader: Option<u64>| {
-        node.hear(from, [where_is(LATER, number, leader, &[31, 32, 33])]);
+        node.receive(from, [where_is(LATER, number, leader, &[31, 32, 33])]);
         node.sent();
         let answer = node.machine().whereabouts(LATER);
         let Some(Item::Where { number, leader, .. }) = answer else {
@@ -212,11 +212,11 @@ fn news_of_nodes_that_are_not_planned_are_refused_and_counted() {
         where_is(LATER, 1, None, &many),
     ];
     for (count, item) in (1..).zip(wrong) {
-        node.hear(from, [item]);
+        node.receive(from, [item]);
         assert_eq!(node.machine().counters().refused, count);
         assert_eq!(node.machine().whereabouts(LATER), None);
     }
-    node.hear(from, [where_is(LATER, 1, None, &many[..64])]);
+    node.receive(from, [where_is(LATER, 1, None, &many[..64])]);
     assert_eq!(node.machine().counters().refused, 3);
     assert!(node.machine().whereabouts(LATER).is_some());
 }
@@ -226,12 +226,12 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
     let (mut node, _) = stranger(&[]);
     let from = life(others(LATER)[1], 0);
     for number in 0..20 {
-        let (group, parcel) = (LATER, vec![number]);
-        node.command(Command::Ask { group, parcel });
+        let (group, payload) = (LATER, vec![number]);
+        node.command(Command::Ask { group, payload });
     }
     node.sent();
     let news = || [where_is(LATER, 1, Some(31), &[31, 32, 33])];
-    node.hear(from, news());
+    node.receive(from, news());
     let sent = node.sent().into_iter().map(|(to, item)| {
         assert_eq!(to.id.0, 31);
         let Item::Ask { asked, .. } = item else {
@@ -240,29 +240,29 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
         asked[0]
     });
     assert_eq!(sent.collect::<Vec<_>>(), (4..20).collect::<Vec<_>>());
-    node.hear(from, news());
+    node.receive(from, news());
     assert_eq!(node.sent(), []);
     assert!(asked(&mut node, LATER).contains(&31));
-    node.hear(from, news());
+    node.receive(from, news());
     assert_eq!(node.sent(), [], "it was asked itself");
 }
 
 #[test]
 fn hints_of_as_many_groups_are_kept_as_there_is_room_for() {
     let id = others(LATER)[0];
-    let config = config().with_hints(2);
+    let config = config().with_leader_hints(2);
     let mut node = One::of(machine(life(id, 0), NODES, config, Begin::Again));
     let from = life(others(LATER)[1], 0);
     let groups = [11, 12, 13].map(GroupId);
     let knows = |node: &One| groups.map(|it| node.machine().whereabouts(it).is_some());
-    let hear = |node: &mut One, at: usize| {
-        node.hear(from, [where_is(groups[at], 1, Some(31), &[31, 32, 33])]);
+    let receive = |node: &mut One, at: usize| {
+        node.receive(from, [where_is(groups[at], 1, Some(31), &[31, 32, 33])]);
         knows(node)
     };
-    assert_eq!(hear(&mut node, 0), [true, false, false]);
-    assert_eq!(hear(&mut node, 1), [true, true, false]);
-    assert_eq!(hear(&mut node, 1), [true, true, false], "it has a place");
-    assert_eq!(hear(&mut node, 2), [false, true, true]);
+    assert_eq!(receive(&mut node, 0), [true, false, false]);
+    assert_eq!(receive(&mut node, 1), [true, true, false]);
+    assert_eq!(receive(&mut node, 1), [true, true, false], "it has a place");
+    assert_eq!(receive(&mut node, 2), [false, true, true]);
 }
 
 #[test]
@@ -278,11 +278,11 @@ fn a_node_that_does_not_lead_says_where_the_group_is() {
         }
         let mut node = One::of(groups);
         if let Some(number) = hint {
-            node.hear(from, [where_is(LATER, number, Some(31), &[31, 32, 33])]);
+            node.receive(from, [where_is(LATER, number, Some(31), &[31, 32, 33])]);
         }
         node.sent();
         for count in 1..=2 {
-            node.hear(from, [ask(LATER)]);
+            node.receive(from, [ask(LATER)]);
             assert_eq!(node.machine().counters().elsewhere, count);
         }
         let sent = node.sent();
@@ -310,7 +310,7 @@ fn a_member_asks_its_leader_unless_it_missed_a_link() {
     assert_eq!(asked(node, GROUP), set([leader]));
     let other = (1..=NODES).find(|it| !founders(NODES, GROUP).contains(it));
     let other = other.unwrap();
-    node.hear(life(other, 0), [ask(GROUP)]);
+    node.receive(life(other, 0), [ask(GROUP)]);
     let sent = node.sent();
     let members = founders(NODES, GROUP);
     let own = where_is(GROUP, 1, Some(leader), &members);
@@ -318,29 +318,29 @@ fn a_member_asks_its_leader_unless_it_missed_a_link() {
 
     let [one, two] = [NODES - 1, NODES];
     let news = where_is(GROUP, 7, Some(one), &[one, two, other]);
-    node.hear(life(other, 0), [news.clone()]);
+    node.receive(life(other, 0), [news.clone()]);
     node.sent();
     assert_eq!(asked(node, GROUP), set([one]));
-    node.hear(life(two, 0), [ask(GROUP)]);
+    node.receive(life(two, 0), [ask(GROUP)]);
     assert_eq!(node.sent(), [(life(two, 0), news)]);
 
     let node = mesh.node(leader);
-    node.told();
+    node.notified();
     assert_eq!(asked(node, GROUP), set([]));
-    node.hear(life(other, 0), [ask(GROUP)]);
+    node.receive(life(other, 0), [ask(GROUP)]);
     let asked_by = |from| Event::Asked {
         group: GROUP,
         from,
-        parcel: vec![7],
+        payload: vec![7],
     };
     assert_eq!(
-        node.told(),
+        node.notified(),
         [asked_by(life(leader, 0)), asked_by(life(other, 0))]
     );
-    let parcel = vec![8];
+    let payload = vec![8];
     let (to, group) = (life(leader, 0), GROUP);
-    node.command(Command::Tell { to, group, parcel });
-    assert_eq!(node.told().len(), 1, "it tells itself");
+    node.command(Command::Answer { to, group, payload });
+    assert_eq!(node.notified().len(), 1, "it tells itself");
     assert_eq!(node.sent(), []);
 }
 
@@ -354,7 +354,7 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
             prepare(&mut groups);
             let mut node = One::of(groups);
             match is_asked_by_other {
-                true => node.hear(from, [ask(group)]),
+                true => node.receive(from, [ask(group)]),
                 false => drop(asked(&mut node, group)),
             }
             let state = node.machine().state(group);
@@ -372,7 +372,7 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
         assert_eq!(begins(*id, Begin::First, LATER, was_in), [false; 2]);
         let knows = |groups: &mut Machine| {
             let mut node = One::of(groups.clone());
-            node.hear(life(21, 0), [where_is(LATER, 1, None, &[21])]);
+            node.receive(life(21, 0), [where_is(LATER, 1, None, &[21])]);
             *groups = node.driver.into_machine();
         };
         assert_eq!(begins(*id, Begin::First, LATER, knows), [false; 2]);
@@ -380,7 +380,7 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
     let unknown = GroupId(100);
     for id in crate::mesh::founders(NODES, unknown) {
         let mut node = One::new(id, NODES, Begin::First);
-        node.hear(from, [ask(unknown)]);
+        node.receive(from, [ask(unknown)]);
         assert!(!node.is_in(unknown));
     }
     let other = others(LATER)[2];
@@ -394,7 +394,7 @@ fn a_founder_without_its_part_comes_back_as_a_newcomer() {
     let from = life(founders(NODES, GROUP)[1], 0);
     let read = || [replica_item(1, Body::Read { number: 1 })];
     let mut node = One::new(id, NODES, Begin::First);
-    node.hear(from, read());
+    node.receive(from, read());
     assert_eq!(node.machine().state(GROUP), Some(&Sum(0)));
     // It left, and kept nothing.
     let mut mesh = Mesh::new(NODES, config());
@@ -410,7 +410,7 @@ fn a_founder_without_its_part_comes_back_as_a_newcomer() {
         }
     }
     let node = mesh.node(id);
-    node.hear(from, [replica_item(1_000, Body::Read { number: 1 })]);
+    node.receive(from, [replica_item(1_000, Body::Read { number: 1 })]);
     assert!(node.is_in(GROUP));
     assert_eq!(node.machine().state(GROUP), None);
 }
@@ -427,7 +427,7 @@ fn groups_for_which_there_is_no_room_are_counted() {
             body: Body::Read { number: 1 },
         };
         let group = LATER;
-        node.hear(from, [Item::Replica { group, message }]);
+        node.receive(from, [Item::Replica { group, message }]);
         assert_eq!(node.machine().counters().no_room, count);
         assert!(!node.is_in(LATER));
     }

@@ -10,18 +10,18 @@ const ITEM_LEN: usize = 11;
 
 const TO: Member = life(2, 0);
 
-fn tell(len: usize) -> Command<u64, Parcel> {
-    Command::Tell {
+fn notify(len: usize) -> Command<u64, Payload> {
+    Command::Answer {
         to: TO,
         group: GROUP,
-        parcel: vec![7; len],
+        payload: vec![7; len],
     }
 }
 
 /// The longest parcel that a frame takes.
 fn longest(node: &mut One) -> usize {
     let taken = |len: &usize| {
-        node.command(tell(*len));
+        node.command(notify(*len));
         !node.sent().is_empty()
     };
     let longest = (1_000..2_000).take_while(taken).last();
@@ -32,16 +32,16 @@ fn longest(node: &mut One) -> usize {
 fn what_no_frame_takes_is_counted_and_not_sent() {
     let mut node = One::new(1, 5, Begin::Again);
     let len = longest(&mut node);
-    let item: Item<u64, Parcel> = Item::Tell {
+    let item: Item<u64, Payload> = Item::Answer {
         group: GROUP,
         life: TO.incarnation.0,
-        told: vec![7; len],
+        notified: vec![7; len],
     };
     let room = usize::from(node.machine().plan().frame_budget());
     let around = wire::HEADER_LEN + wire::member_len(life(1, 0)) + FIXED_LEN;
     assert_eq!(around + encoded_len(&item), room);
     for count in 2..=3 {
-        node.command(tell(len + 1));
+        node.command(notify(len + 1));
         assert_eq!(node.sent(), []);
         assert_eq!(node.machine().counters().too_long, count);
     }
@@ -52,7 +52,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
     let ask = |node: &mut One, len: usize| {
         node.command(Command::Ask {
             group: LATER,
-            parcel: vec![7; len],
+            payload: vec![7; len],
         });
     };
     // Earlier questions go out together, when the node learns of the leader.
@@ -62,7 +62,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
             ask(&mut node, *len);
         }
         node.sent();
-        node.hear(
+        node.receive(
             TO,
             [Item::Where {
                 group: LATER,
@@ -81,7 +81,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
     let item = |len: usize| {
         let asked = vec![7; len];
         let group = LATER;
-        encoded_len(&Item::<u64, Parcel>::Ask { group, asked })
+        encoded_len(&Item::<u64, Payload>::Ask { group, asked })
     };
     let budget = usize::from(plan(5).frame_budget());
     let around = wire::HEADER_LEN + wire::member_len(life(1, 0)) + FIXED_LEN;
@@ -98,7 +98,7 @@ fn a_replica_has_what_a_frame_leaves_it() {
     let node = One::new(founder, 5, Begin::First);
     let replica = node.machine().replica(GROUP).unwrap();
     let budget = replica.configuration().frame_budget;
-    let longest: Item<u64, Parcel> = Item::Replica {
+    let longest: Item<u64, Payload> = Item::Replica {
         group: GroupId(u64::MAX),
         message: replica::Message {
             configuration: 1,
@@ -131,10 +131,10 @@ fn what_cannot_be_encoded_is_longer_than_any_frame() {
         Groups::<Sum, Endless>::new(life(1, 0), config(), plan, Arc::new(vec![]), Begin::Again);
     let mut driver = Driver::new(groups.unwrap());
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let input = Input::Command(Command::Tell {
+    let input = Input::Command(Command::Answer {
         to: TO,
         group: GROUP,
-        parcel: Endless,
+        payload: Endless,
     });
     let take = |it| assert!(matches!(it, Effect::Event(Event::Fact(_))), "{it:?}");
     driver.step(Time::ZERO, &mut rng, input, take).unwrap();

@@ -39,7 +39,7 @@ fn inquiries(node: &mut One) -> Vec<(u64, u64)> {
     asked(&node.sent())
 }
 
-fn asked(sent: &[(Member, Item<u64, Parcel>)]) -> Vec<(u64, u64)> {
+fn asked(sent: &[(Member, Item<u64, Payload>)]) -> Vec<(u64, u64)> {
     let asked = sent.iter().filter_map(|(to, item)| {
         let Item::Inquire { number, .. } = item else {
             return None;
@@ -50,7 +50,7 @@ fn asked(sent: &[(Member, Item<u64, Parcel>)]) -> Vec<(u64, u64)> {
 }
 
 /// Members follow the leader, as it was sent to them.
-fn answer_rounds(node: &mut One, sent: Vec<(Member, Item<u64, Parcel>)>) {
+fn answer_rounds(node: &mut One, sent: Vec<(Member, Item<u64, Payload>)>) {
     for (to, item) in sent {
         let Item::Replica { message, .. } = item else {
             continue;
@@ -71,11 +71,11 @@ fn answer_rounds(node: &mut One, sent: Vec<(Member, Item<u64, Parcel>)>) {
             committed: commit,
             round,
         };
-        node.hear(to, [replica_item(message.configuration, body)]);
+        node.receive(to, [replica_item(message.configuration, body)]);
     }
 }
 
-const fn here(life: u32, number: u64) -> Item<u64, Parcel> {
+const fn here(life: u32, number: u64) -> Item<u64, Payload> {
     Item::Here {
         group: GROUP,
         life,
@@ -99,8 +99,8 @@ fn nodes_that_are_silent_are_asked_so_often_and_passed_over() {
     let counters = node.machine().counters();
     assert_eq!(counters.silent, asked.len() as u64);
     assert_eq!(counters.changes, 0);
-    let unplaceable = |it: &Told| matches!(it, Event::Unplaceable { .. });
-    assert!(node.told().iter().any(unplaceable));
+    let unplaceable = |it: &Notified| matches!(it, Event::Unplaceable { .. });
+    assert!(node.notified().iter().any(unplaceable));
 }
 
 #[test]
@@ -109,20 +109,20 @@ fn members_change_when_all_that_are_chosen_say_that_they_are_here() {
     let me = node.machine().me().incarnation.0;
     for id in &asked {
         let id = life(*id, 0);
-        node.hear(id, [here(me + 1, number)]);
-        node.hear(id, [here(me, number + 1)]);
+        node.receive(id, [here(me + 1, number)]);
+        node.receive(id, [here(me, number + 1)]);
     }
     assert_eq!(node.machine().counters().changes, 0);
     let last = *asked.last().unwrap();
     for id in asked.iter().filter(|it| **it != last) {
-        node.hear(life(*id, 0), [here(me, number)]);
+        node.receive(life(*id, 0), [here(me, number)]);
         assert_eq!(node.machine().counters().changes, 0);
     }
     wait(&mut node);
     let open: Vec<u64> = inquiries(&mut node).iter().map(|it| it.0).collect();
     assert_eq!(open, [last], "the others have answered");
     for _ in 0..2 {
-        node.hear(life(last, 0), [here(me, number)]);
+        node.receive(life(last, 0), [here(me, number)]);
         assert_eq!(node.machine().counters().changes, 1);
     }
 }
@@ -134,14 +134,14 @@ fn a_leader_that_no_quorum_answers_names_nobody_until_one_does() {
     let (mut node, asked_first, first) = asking(true);
     let me = node.machine().me().incarnation.0;
     for id in &asked_first {
-        node.hear(life(*id, 0), [here(me, first)]);
+        node.receive(life(*id, 0), [here(me, first)]);
     }
     let mut rounds = vec![];
     for _ in 0..20 {
         assert!(wait(&mut node), "it tries again");
         let sent = node.sent();
         for (id, number) in asked(&sent) {
-            node.hear(life(id, 0), [here(me, number)]);
+            node.receive(life(id, 0), [here(me, number)]);
         }
         rounds.extend(sent);
     }
@@ -165,7 +165,7 @@ fn a_leader_that_holds_a_quorum_for_gone_names_nobody_until_one_is_back() {
     }
     let answer = |node: &mut One, asked: Vec<(u64, u64)>| {
         for (id, number) in asked {
-            node.hear(life(id, 0), [here(me.incarnation.0, number)]);
+            node.receive(life(id, 0), [here(me.incarnation.0, number)]);
         }
     };
     let is_here = |it: &u64| others.iter().all(|other| other.id.0 != *it);
@@ -196,7 +196,7 @@ fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
     let from = life(founders(9, GROUP)[1], 3);
     let inquire = |node: &mut One, group| {
         let number = 6;
-        node.hear(from, [Item::Inquire { group, number }]);
+        node.receive(from, [Item::Inquire { group, number }]);
         let sent = node.sent();
         let life = from.incarnation.0;
         let here = Item::Here {
@@ -227,11 +227,11 @@ fn an_answer_that_is_late_or_comes_twice_or_was_not_asked_for_changes_nothing() 
     let (first, last) = (*asked.first().unwrap(), *asked.last().unwrap());
     assert_ne!(first, last);
     let other = (1..=9).find(|it| *it != me.id.0 && !asked.contains(it));
-    node.hear(life(first, 0), [here(life_of_me, number)]);
+    node.receive(life(first, 0), [here(life_of_me, number)]);
     node.learn(Delta::Joined(life(last, 1)));
     let before = node.machine().clone();
     for from in [life(first, 0), life(other.unwrap(), 0), life(last, 0)] {
-        node.hear(from, [here(life_of_me, number)]);
+        node.receive(from, [here(life_of_me, number)]);
         assert_eq!(node.machine(), &before, "{from:?}");
     }
 }

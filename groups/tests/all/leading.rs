@@ -9,30 +9,30 @@ fn a_founder_is_in_its_groups_at_its_first_input_and_waits_for_a_leader() {
     for (before, id) in founders.iter().enumerate() {
         let mut node = One::new(*id, 5, Begin::First);
         node.command(Command::Epoch(1));
-        assert_eq!(node.told(), [Event::Entered(GROUP)]);
+        assert_eq!(node.notified(), [Event::Entered(GROUP)]);
         let after = PATIENCE * before as u64 + Span(PATIENCE.0 / 8);
         let due = Time::ZERO + after;
         assert_eq!(node.timers(), BTreeMap::from([(timer(GROUP), due)]));
         node.now = Time::ZERO + Span(1);
         node.command(Command::Epoch(2));
-        assert_eq!(node.told(), []);
+        assert_eq!(node.notified(), []);
         assert_eq!(node.timers()[&timer(GROUP)], due, "it waits on");
     }
     let other = (1..=5).find(|it| !founders.contains(it)).unwrap();
     let mut node = One::new(other, 5, Begin::First);
     node.command(Command::Epoch(1));
-    assert_eq!((node.told(), node.timers()), (vec![], BTreeMap::new()));
+    assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
     let mut node = One::new(founders[0], 5, Begin::Again);
     node.command(Command::Epoch(1));
-    assert_eq!((node.told(), node.timers()), (vec![], BTreeMap::new()));
+    assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
 }
 
 #[test]
 fn a_member_does_not_wait_for_those_that_are_gone() {
     let founders = founders(5, GROUP);
-    let due_after = |gone: u64, of: u64| {
+    let due_after = |ended: u64, of: u64| {
         let mut node = One::new(of, 5, Begin::First);
-        node.learn(Delta::Failed(life(gone, 0)));
+        node.learn(Delta::Failed(life(ended, 0)));
         node.timers()[&timer(GROUP)].since(Time::ZERO)
     };
     let first = Span(PATIENCE.0 / 8);
@@ -52,7 +52,7 @@ fn nobody_waits_or_stands_where_a_leader_is() {
         let stray = Input::Tick(timer(GROUP));
         mesh.node(id).input(stray).unwrap();
         let sent = mesh.node(id).sent();
-        let stands = |it: &Item<u64, Parcel>| {
+        let stands = |it: &Item<u64, Payload>| {
             let Item::Replica { message, .. } = it else {
                 return false;
             };
@@ -132,8 +132,8 @@ fn a_node_that_is_named_has_not_entered_before_it_has_the_state() {
         configuration: configuration.into(),
         is_active: false,
     };
-    node.hear(leader, [replica_item(number + 1, body)]);
+    node.receive(leader, [replica_item(number + 1, body)]);
     assert!(node.is_in(GROUP));
-    assert_eq!(node.told(), []);
+    assert_eq!(node.notified(), []);
     assert!(!node.timers().contains_key(&timer(GROUP)), "it cannot vote");
 }

@@ -9,7 +9,7 @@ use crate::mesh::*;
 const ME: Member = life(1, 0);
 const OTHER: Member = life(2, 3);
 
-fn where_is(number: u64) -> Item<u64, Parcel> {
+fn where_is(number: u64) -> Item<u64, Payload> {
     Item::Where {
         group: LATER,
         number,
@@ -24,12 +24,12 @@ fn a_message_says_that_its_sender_is_here_in_this_life() {
     let known = |node: &One| {
         let groups = node.machine();
         let id = OTHER.id;
-        (groups.latest(id), groups.is_here(id), groups.is_gone(id))
+        (groups.latest(id), groups.is_here(id), groups.has_ended(id))
     };
     assert_eq!(known(&node), (life(2, 0), false, false));
-    node.hear(OTHER, [where_is(1)]);
+    node.receive(OTHER, [where_is(1)]);
     assert_eq!(known(&node), (OTHER, true, false));
-    node.hear(life(2, 1), [where_is(1)]);
+    node.receive(life(2, 1), [where_is(1)]);
     assert_eq!(known(&node), (OTHER, true, false), "that life is over");
     node.learn(Delta::Failed(life(2, 1)));
     assert_eq!(known(&node), (OTHER, true, false), "that life is over");
@@ -37,12 +37,12 @@ fn a_message_says_that_its_sender_is_here_in_this_life() {
     assert_eq!(known(&node), (OTHER, true, false), "it can refute");
     node.learn(Delta::Failed(OTHER));
     assert_eq!(known(&node), (OTHER, false, true));
-    node.hear(OTHER, [where_is(1)]);
+    node.receive(OTHER, [where_is(1)]);
     assert_eq!(known(&node), (OTHER, false, true), "it may be late");
     node.learn(Delta::Refuted(OTHER));
     assert_eq!(known(&node), (OTHER, true, false));
     node.learn(Delta::Left(OTHER));
-    node.hear(life(2, 4), [where_is(1)]);
+    node.receive(life(2, 4), [where_is(1)]);
     assert_eq!(known(&node), (life(2, 4), true, false));
     assert_eq!(node.machine().latest(ME.id), ME);
     assert!(node.machine().is_here(ME.id));
@@ -90,7 +90,7 @@ fn names_lives(members: impl IntoIterator<Item = Member>, number: u64) -> Body<u
 fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
     let enters = |body| {
         let mut node = One::new(1, 5, Begin::Again);
-        node.hear(OTHER, [replica_item(3, body)]);
+        node.receive(OTHER, [replica_item(3, body)]);
         node.is_in(GROUP)
     };
     assert!(enters(asks()));
@@ -119,7 +119,7 @@ fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_gro
             facts.iter().for_each(|it| groups.fold(it).unwrap());
         }
         let mut node = One::of(groups);
-        node.hear(OTHER, [replica_item(3, names_lives([OTHER, first], 3))]);
+        node.receive(OTHER, [replica_item(3, names_lives([OTHER, first], 3))]);
         assert!(node.is_in(GROUP));
         let replica = node.machine().replica(GROUP).unwrap();
         assert_eq!(replica.voter() == first, folds);
@@ -128,31 +128,31 @@ fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_gro
 
 #[test]
 fn a_node_that_left_tells_members_of_before_where_the_group_is() {
-    let heard = |number, body| {
+    let received = |number, body| {
         let mut groups = machine(ME, 5, config(), Begin::Again);
         let mut mark = Configuration::of([2, 3, 4].map(|id| life(id, 0)));
         mark.number = 3;
         leave(&mut groups, GROUP, mark);
         let mut node = One::of(groups);
-        node.hear(OTHER, [replica_item(number, body)]);
+        node.receive(OTHER, [replica_item(number, body)]);
         (node.sent(), node.is_in(GROUP))
     };
     let current = replica_item(3, names(&[2, 3, 4], 3));
-    assert_eq!(heard(2, asks()), (vec![(OTHER, current)], false));
-    assert_eq!(heard(3, asks()), (vec![], false));
-    assert!(heard(4, asks()).1);
-    assert!(heard(4, names(&[1, 2, 3], 4)).1);
-    assert!(!heard(4, names(&[2, 3, 4], 4)).1);
-    assert_eq!(heard(2, names(&[1, 2, 3], 2)), (vec![], false));
+    assert_eq!(received(2, asks()), (vec![(OTHER, current)], false));
+    assert_eq!(received(3, asks()), (vec![], false));
+    assert!(received(4, asks()).1);
+    assert!(received(4, names(&[1, 2, 3], 4)).1);
+    assert!(!received(4, names(&[2, 3, 4], 4)).1);
+    assert_eq!(received(2, names(&[1, 2, 3], 2)), (vec![], false));
 }
 
 #[test]
 fn a_node_is_in_a_group_when_it_is_named_and_has_the_state() {
     let mut node = One::new(ME.id.0, 5, Begin::Again);
-    node.hear(OTHER, [replica_item(3, names(&[1, 2, 3], 3))]);
+    node.receive(OTHER, [replica_item(3, names(&[1, 2, 3], 3))]);
     assert!(node.is_in(GROUP));
     assert!(
-        !node.told().contains(&Event::Entered(GROUP)),
+        !node.notified().contains(&Event::Entered(GROUP)),
         "it has no state"
     );
 }
@@ -167,7 +167,7 @@ fn what_no_correct_member_sends_is_counted() {
     };
     let liar = life(founders[2], 0);
     for count in 1..=2 {
-        node.hear(liar, [replica_item(1, wrong.clone())]);
+        node.receive(liar, [replica_item(1, wrong.clone())]);
         assert_eq!(node.machine().counters().refused, count);
     }
 }
@@ -200,16 +200,16 @@ fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
 
 #[test]
 fn only_another_node_of_the_plan_is_heard_as_a_leader() {
-    let asked = |heard: Option<Member>| {
+    let asked = |received: Option<Member>| {
         let mut node = One::new(ME.id.0, 5, Begin::Again);
         let ask = || Command::Ask {
             group: LATER,
-            parcel: vec![],
+            payload: vec![],
         };
         node.command(ask());
         let mut groups = node.driver.into_machine();
-        if let Some(from) = heard {
-            groups.heard(LATER, from);
+        if let Some(from) = received {
+            groups.received(LATER, from);
         }
         let mut node = One::of(groups);
         node.command(ask());

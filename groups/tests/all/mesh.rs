@@ -50,10 +50,10 @@ impl Begins for Sum {
     }
 }
 
-pub(crate) type Parcel = Vec<u8>;
-pub(crate) type Machine = Groups<Sum, Parcel>;
-pub(crate) type Sent = (Member, Message<u64, Parcel>);
-pub(crate) type Told = Event<Sum, Parcel>;
+pub(crate) type Payload = Vec<u8>;
+pub(crate) type Machine = Groups<Sum, Payload>;
+pub(crate) type Sent = (Member, Message<u64, Payload>);
+pub(crate) type Notified = Event<Sum, Payload>;
 
 /// A group that begins with the site, and one that begins with the first question.
 pub(crate) const GROUP: GroupId = GroupId(1);
@@ -116,7 +116,7 @@ pub(crate) struct One {
     pub(crate) rng: ChaCha8Rng,
     pub(crate) now: Time,
     pub(crate) sent: Vec<Sent>,
-    pub(crate) told: Vec<Told>,
+    pub(crate) notified: Vec<Notified>,
 }
 
 impl One {
@@ -126,7 +126,7 @@ impl One {
             rng: ChaCha8Rng::seed_from_u64(1),
             now: Time::ZERO,
             sent: vec![],
-            told: vec![],
+            notified: vec![],
         }
     }
 
@@ -139,17 +139,17 @@ impl One {
     }
 
     pub(crate) fn input(&mut self, input: Input<Machine>) -> Result<(), Reject> {
-        let (sent, told) = (&mut self.sent, &mut self.told);
+        let (sent, notified) = (&mut self.sent, &mut self.notified);
         let take = |effect| match effect {
             Effect::Send { to, message } => sent.push((to, message)),
             Effect::Multicast { .. } => panic!("{effect:?}"),
             Effect::Event(Event::Fact(_)) => {}
-            Effect::Event(event) => told.push(event),
+            Effect::Event(event) => notified.push(event),
         };
         self.driver.step(self.now, &mut self.rng, input, take)
     }
 
-    pub(crate) fn command(&mut self, command: Command<u64, Parcel>) {
+    pub(crate) fn command(&mut self, command: Command<u64, Payload>) {
         self.input(Input::Command(command)).unwrap();
     }
 
@@ -157,10 +157,10 @@ impl One {
         self.input(Input::Membership(delta)).unwrap();
     }
 
-    pub(crate) fn hear(
+    pub(crate) fn receive(
         &mut self,
         from: Member,
-        items: impl IntoIterator<Item = Item<u64, Parcel>>,
+        items: impl IntoIterator<Item = Item<u64, Payload>>,
     ) {
         let plan = self.machine().plan().digest();
         let items = items.into_iter().collect();
@@ -169,25 +169,25 @@ impl One {
     }
 
     pub(crate) fn expire(&mut self) {
-        let (sent, told) = (&mut self.sent, &mut self.told);
+        let (sent, notified) = (&mut self.sent, &mut self.notified);
         self.driver
             .expire(self.now, &mut self.rng, |effect| match effect {
                 Effect::Send { to, message } => sent.push((to, message)),
                 Effect::Multicast { .. } => panic!("{effect:?}"),
                 Effect::Event(Event::Fact(_)) => {}
-                Effect::Event(event) => told.push(event),
+                Effect::Event(event) => notified.push(event),
             });
     }
 
     /// The messages that it sent since the last call.
-    pub(crate) fn sent(&mut self) -> Vec<(Member, Item<u64, Parcel>)> {
+    pub(crate) fn sent(&mut self) -> Vec<(Member, Item<u64, Payload>)> {
         let sent = core::mem::take(&mut self.sent).into_iter();
         sent.flat_map(|(to, message)| message.items.into_iter().map(move |it| (to, it)))
             .collect()
     }
 
-    pub(crate) fn told(&mut self) -> Vec<Told> {
-        core::mem::take(&mut self.told)
+    pub(crate) fn notified(&mut self) -> Vec<Notified> {
+        core::mem::take(&mut self.notified)
     }
 
     pub(crate) fn timers(&self) -> BTreeMap<Timer, Time> {
@@ -205,9 +205,9 @@ pub(crate) struct Mesh {
     pub(crate) down: BTreeSet<u64>,
     pub(crate) now: Time,
     /// The events of the nodes.
-    pub(crate) told: Vec<(u64, Told)>,
+    pub(crate) notified: Vec<(u64, Notified)>,
     /// The number of times that a node received the place of a group.
-    pub(crate) said: usize,
+    pub(crate) reported: usize,
 }
 
 impl Mesh {
@@ -227,8 +227,8 @@ impl Mesh {
             nodes: all.clone().map(|id| (id, one(id))).collect(),
             down: down.into_iter().collect(),
             now: Time::ZERO,
-            told: vec![],
-            said: 0,
+            notified: vec![],
+            reported: 0,
         };
         for id in all.clone().filter(|it| Some(*it) != down) {
             mesh.node(id).command(Command::Epoch(1));
@@ -251,7 +251,8 @@ impl Mesh {
             for (id, node) in &mut self.nodes {
                 let from = node.machine().me();
                 under_way.extend(node.sent.drain(..).map(|it| (from, it)));
-                self.told.extend(node.told.drain(..).map(|it| (*id, it)));
+                self.notified
+                    .extend(node.notified.drain(..).map(|it| (*id, it)));
             }
             let Some((from, (to, message))) = under_way.pop_front() else {
                 return self.look_at_timers();
@@ -261,8 +262,8 @@ impl Mesh {
             if let Some(node) =
                 node.filter(|it| it.machine().me() == to && !down.contains(&to.id.0))
             {
-                let says = |it: &&Item<u64, Parcel>| matches!(it, Item::Where { .. });
-                self.said += message.items.iter().filter(says).count();
+                let reports = |it: &&Item<u64, Payload>| matches!(it, Item::Where { .. });
+                self.reported += message.items.iter().filter(reports).count();
                 node.input(Input::Message { from, message }).unwrap();
             }
         }
@@ -331,8 +332,8 @@ impl Mesh {
     }
 
     /// The number of times that a node reported this event.
-    pub(crate) fn count(&self, id: u64, event: &Told) -> usize {
-        self.told
+    pub(crate) fn count(&self, id: u64, event: &Notified) -> usize {
+        self.notified
             .iter()
             .filter(|it| **it == (id, event.clone()))
             .count()
@@ -346,7 +347,7 @@ pub(crate) const fn timer(group: GroupId) -> Timer {
 pub(crate) const fn replica_item(
     configuration: u64,
     body: replica::Body<u64>,
-) -> Item<u64, Parcel> {
+) -> Item<u64, Payload> {
     let message = replica::Message {
         configuration,
         body,

@@ -116,11 +116,11 @@ fn settings_of_groups_have_ranges() {
         config.with_patience(Span(0)),
         config.with_replace_after(0),
         config.with_groups(0),
-        config.with_hints(0),
+        config.with_leader_hints(0),
     ] {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }
-    let unplanned = Groups::<Sum, Parcel>::new(
+    let unplanned = Groups::<Sum, Payload>::new(
         life(9, 0),
         config,
         Arc::new(plan(5)),
@@ -136,7 +136,7 @@ fn a_node_that_founds_more_groups_than_it_may_be_in_is_refused() {
     let begun = |limit, begin| {
         let (plan, site) = (Arc::new(plan(3)), Arc::new(site.clone()));
         let config = config().with_groups(limit);
-        Groups::<Sum, Parcel>::new(life(1, 0), config, plan, site, begin)
+        Groups::<Sum, Payload>::new(life(1, 0), config, plan, site, begin)
     };
     assert!(begun(8, Begin::First).is_ok());
     let refused = begun(7, Begin::First).unwrap_err();

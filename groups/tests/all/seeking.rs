@@ -11,7 +11,7 @@ fn founder() -> (One, Vec<u64>) {
     (One::new(founders[0], 9, Begin::First), others)
 }
 
-fn where_is(number: u64, members: &[u64]) -> Item<u64, Parcel> {
+fn where_is(number: u64, members: &[u64]) -> Item<u64, Payload> {
     Item::Where {
         group: GROUP,
         number,
@@ -21,13 +21,13 @@ fn where_is(number: u64, members: &[u64]) -> Item<u64, Parcel> {
 }
 
 /// The nodes that it asks for a later configuration.
-fn seeks(node: &mut One) -> BTreeSet<u64> {
+fn finds_leader(node: &mut One) -> BTreeSet<u64> {
     let sent = node.sent().into_iter().filter_map(|(to, item)| {
         let Item::Replica { message, .. } = item else {
             return None;
         };
         let wants = Wants::Entries;
-        matches!(message.body, Body::Lacking { wants: it, .. } if it == wants).then_some(to.id.0)
+        matches!(message.body, Body::Missing { wants: it, .. } if it == wants).then_some(to.id.0)
     });
     sent.collect()
 }
@@ -36,27 +36,27 @@ fn seeks(node: &mut One) -> BTreeSet<u64> {
 fn a_member_that_is_told_of_later_members_asks_them() {
     let (mut node, others) = founder();
     let from = life(others[0], 0);
-    let told = &others[..3];
+    let notified = &others[..3];
     node.command(Command::Epoch(1));
-    node.hear(from, [where_is(1, told)]);
-    assert!(seeks(&mut node).is_empty(), "of what it knows");
-    node.hear(from, [where_is(2, told)]);
-    let asked: BTreeSet<u64> = told.iter().copied().collect();
-    assert_eq!(seeks(&mut node), asked);
-    node.hear(from, [where_is(2, told)]);
-    assert!(seeks(&mut node).is_empty(), "it was asked");
+    node.receive(from, [where_is(1, notified)]);
+    assert!(finds_leader(&mut node).is_empty(), "of what it knows");
+    node.receive(from, [where_is(2, notified)]);
+    let asked: BTreeSet<u64> = notified.iter().copied().collect();
+    assert_eq!(finds_leader(&mut node), asked);
+    node.receive(from, [where_is(2, notified)]);
+    assert!(finds_leader(&mut node).is_empty(), "it was asked");
     let with_members = [others[1], node.machine().me().id.0, founders(9, GROUP)[1]];
-    node.hear(from, [where_is(3, &with_members)]);
-    assert_eq!(seeks(&mut node), BTreeSet::from([others[1]]));
+    node.receive(from, [where_is(3, &with_members)]);
+    assert_eq!(finds_leader(&mut node), BTreeSet::from([others[1]]));
 
     let mut node = One::new(others[4], 9, Begin::First);
-    node.hear(from, [where_is(2, told)]);
-    assert!(seeks(&mut node).is_empty(), "it is no member");
-    node.hear(from, [replica_item(3, Body::Read { number: 1 })]);
+    node.receive(from, [where_is(2, notified)]);
+    assert!(finds_leader(&mut node).is_empty(), "it is no member");
+    node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
     assert!(node.is_in(GROUP));
     node.sent();
-    node.hear(from, [where_is(4, told)]);
-    assert!(seeks(&mut node).is_empty(), "it knows of no members");
+    node.receive(from, [where_is(4, notified)]);
+    assert!(finds_leader(&mut node).is_empty(), "it knows of no members");
 }
 
 /// A hint counts less when questions are not answered, and is no news when it arrives again: each
@@ -65,25 +65,25 @@ fn a_member_that_is_told_of_later_members_asks_them() {
 fn what_leads_nowhere_is_looked_for_once() {
     let (mut node, others) = founder();
     let from = life(others[0], 0);
-    let told = &others[..3];
+    let notified = &others[..3];
     node.command(Command::Epoch(1));
-    node.hear(from, [where_is(2, told)]);
-    for parcel in 0..9 {
-        let (group, parcel) = (GROUP, vec![parcel]);
-        node.command(Command::Ask { group, parcel });
+    node.receive(from, [where_is(2, notified)]);
+    for payload in 0..9 {
+        let (group, payload) = (GROUP, vec![payload]);
+        node.command(Command::Ask { group, payload });
     }
-    assert_eq!(seeks(&mut node).len(), 3);
-    node.hear(from, [where_is(3, told)]);
-    assert_eq!(seeks(&mut node).len(), 3);
+    assert_eq!(finds_leader(&mut node).len(), 3);
+    node.receive(from, [where_is(3, notified)]);
+    assert_eq!(finds_leader(&mut node).len(), 3);
     // Two nodes send their hints, by turns.
     for number in [3, 2, 3, 2, 3] {
-        node.hear(from, [where_is(number, told)]);
-        assert!(seeks(&mut node).is_empty());
+        node.receive(from, [where_is(number, notified)]);
+        assert!(finds_leader(&mut node).is_empty());
     }
     node.command(Command::Epoch(2));
     for seeking in [3, 0, 0] {
-        node.hear(from, [where_is(2, told)]);
-        assert_eq!(seeks(&mut node).len(), seeking);
+        node.receive(from, [where_is(2, notified)]);
+        assert_eq!(finds_leader(&mut node).len(), seeking);
     }
 }
 
@@ -93,7 +93,7 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
     let mut node = One::new(others[4], 9, Begin::First);
     let from = life(others[0], 0);
     node.command(Command::Epoch(1));
-    node.hear(from, [replica_item(3, Body::Read { number: 1 })]);
+    node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
     // The beginning of the state.
     let page = Body::Page {
         snapshot: SnapshotId {
@@ -104,7 +104,7 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
         offset: 0,
         bytes: [1].into_iter().collect(),
     };
-    node.hear(from, [replica_item(3, page)]);
+    node.receive(from, [replica_item(3, page)]);
     assert!(node.is_in(GROUP) && !node.timers().is_empty());
     node.command(Command::Epoch(1));
     assert!(node.is_in(GROUP));
@@ -118,14 +118,14 @@ fn a_member_that_waits_in_vain_asks_again_at_longer_and_longer_times() {
     let (mut node, others) = founder();
     node.command(Command::Epoch(1));
     let from = life(others[0], 0);
-    node.hear(from, [where_is(1, &others[..3])]);
+    node.receive(from, [where_is(1, &others[..3])]);
     node.sent();
     let mut at = vec![];
     for time in 1..=200 {
         let due = node.timers()[&timer(GROUP)];
         node.now = node.now.max(due);
         node.input(Input::Tick(timer(GROUP))).unwrap();
-        if !seeks(&mut node).is_empty() {
+        if !finds_leader(&mut node).is_empty() {
             at.push(time);
         }
     }
@@ -136,17 +136,17 @@ fn a_member_that_waits_in_vain_asks_again_at_longer_and_longer_times() {
 fn a_member_of_before_is_told_where_the_group_is_by_one_that_only_heard_of_it() {
     let (_, others) = founder();
     let from = life(others[0], 0);
-    let heard = |number| {
+    let received = |number| {
         let mut node = One::new(others[4], 9, Begin::Again);
-        node.hear(from, [where_is(3, &others[..3])]);
+        node.receive(from, [where_is(3, &others[..3])]);
         node.sent();
-        node.hear(from, [replica_item(number, Body::Read { number: 1 })]);
-        let is_told = node.sent().contains(&(from, where_is(3, &others[..3])));
-        (is_told, node.is_in(GROUP))
+        node.receive(from, [replica_item(number, Body::Read { number: 1 })]);
+        let is_notified = node.sent().contains(&(from, where_is(3, &others[..3])));
+        (is_notified, node.is_in(GROUP))
     };
-    assert_eq!(heard(2), (true, false));
-    assert_eq!(heard(3), (false, true));
-    assert_eq!(heard(4), (false, true));
+    assert_eq!(received(2), (true, false));
+    assert_eq!(received(3), (false, true));
+    assert_eq!(received(4), (false, true));
 }
 
 /// Each differs from the first one in one thing that it keeps.
@@ -176,11 +176,11 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
         begun(1, Begin::First, config(), &|_| {}),
         begun(1, Begin::First, config(), &since),
         begun(0, Begin::Again, config(), &|_| {}),
-        begun(0, Begin::First, config().with_hints(7), &|_| {}),
+        begun(0, Begin::First, config().with_leader_hints(7), &|_| {}),
         with(&|it| leave(it, LATER, replica::Configuration::of([from]))),
         with(&|it| {
             let mut node = One::of(it.clone());
-            node.hear(from, [replica_item(1, Body::Read { number: 1 })]);
+            node.receive(from, [replica_item(1, Body::Read { number: 1 })]);
             let replica = node.machine().replica(GROUP).unwrap();
             let base = Fact::Base {
                 group: GROUP,
@@ -192,7 +192,7 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
         after(|it, _| it.command(Command::Epoch(0))),
         after(|it, _| it.command(Command::Epoch(5))),
         after(|it, from| it.learn(Delta::Joined(from))),
-        after(|it, from| it.hear(from, [where_is(1, &[1, 2])])),
+        after(|it, from| it.receive(from, [where_is(1, &[1, 2])])),
     ];
     for (at, one) in all.iter().enumerate() {
         for (other_at, other) in all.iter().enumerate() {

@@ -105,18 +105,18 @@ impl Asker {
         self.command(StoreCommand::Get { ticket, key })
     }
 
-    fn hear(&mut self, answer: StoreAnswer) -> Vec<ClientEffect> {
-        effects(|out| self.0.on_told(MAP, answer, out))
+    fn receive(&mut self, answer: StoreAnswer) -> Vec<ClientEffect> {
+        effects(|out| self.0.on_answered(MAP, answer, out))
     }
 
-    fn hear_changed(&mut self, number: u64, version: u64) -> Vec<ClientEffect> {
+    fn receive_changed(&mut self, number: u64, version: u64) -> Vec<ClientEffect> {
         let stored = Stored::Done { version };
-        self.hear(StoreAnswer::Changed { number, stored })
+        self.receive(StoreAnswer::Changed { number, stored })
     }
 
-    fn hear_watched(&mut self, version: u64, entry: Option<Entry>) -> Vec<ClientEffect> {
+    fn receive_watched(&mut self, version: u64, entry: Option<Entry>) -> Vec<ClientEffect> {
         let key = "door".into();
-        self.hear(StoreAnswer::Watched {
+        self.receive(StoreAnswer::Watched {
             key,
             version,
             entry,
@@ -135,14 +135,14 @@ fn changes_of_a_map_are_asked_one_after_another_and_told_once() {
     assert_eq!(node.change(7, &one), [ask_change(1, &one), arm()]);
     assert_eq!(node.change(8, &two), []);
     assert_eq!(node.tick(), [ask_change(1, &one), arm()]);
-    assert_eq!(node.hear_changed(2, 1), [], "it is not asked yet");
+    assert_eq!(node.receive_changed(2, 1), [], "it is not asked yet");
     assert_eq!(
-        node.hear_changed(1, 1),
+        node.receive_changed(1, 1),
         [changed(7, 1), ask_change(2, &two)]
     );
-    assert_eq!(node.hear_changed(1, 1), [], "it was told");
-    assert_eq!(node.hear_changed(2, 2), [changed(8, 2)]);
-    assert_eq!(node.hear_changed(3, 3), [], "nobody asked");
+    assert_eq!(node.receive_changed(1, 1), [], "it was told");
+    assert_eq!(node.receive_changed(2, 2), [changed(8, 2)]);
+    assert_eq!(node.receive_changed(3, 3), [], "nobody asked");
     assert_eq!(node.tick(), [], "nothing waits");
     assert_eq!(node.change(9, &one), [ask_change(3, &one), arm()]);
 }
@@ -154,7 +154,7 @@ fn a_question_is_asked_until_it_is_answered() {
         number,
         entry: None,
     };
-    let told = |ticket| {
+    let notified = |ticket| {
         event(StoreEvent::Found {
             ticket,
             entry: None,
@@ -162,17 +162,17 @@ fn a_question_is_asked_until_it_is_answered() {
     };
     assert_eq!(node.get(7, "a"), [ask_get(1, "a"), arm()]);
     assert_eq!(node.get(8, "b"), [ask_get(2, "b")]);
-    assert_eq!(node.hear(found(2)), [told(8)]);
-    assert_eq!(node.hear(found(2)), [], "it was told");
+    assert_eq!(node.receive(found(2)), [notified(8)]);
+    assert_eq!(node.receive(found(2)), [], "it was told");
     assert_eq!(node.tick(), [ask_get(1, "a"), arm()]);
-    assert_eq!(node.hear(found(1)), [told(7)]);
+    assert_eq!(node.receive(found(1)), [notified(7)]);
     assert_eq!(node.tick(), []);
 }
 
 #[test]
 fn a_watched_entry_is_told_when_it_is_another_one() {
     let mut node = Asker::new(9);
-    let told = |entry| {
+    let notified = |entry| {
         let key = "door".into();
         event(StoreEvent::Watched { key, entry })
     };
@@ -181,15 +181,15 @@ fn a_watched_entry_is_told_when_it_is_another_one() {
     assert_eq!(node.tick(), [ask_watch("door", NOTHING), arm()]);
 
     let [open, shut] = [entry(3, b"open"), entry(6, b"shut")];
-    let answered = node.hear_watched(5, open.clone());
-    assert_eq!(answered, [ask_watch("door", 3), told(open.clone())]);
-    let again = node.hear_watched(5, open.clone());
+    let answered = node.receive_watched(5, open.clone());
+    assert_eq!(answered, [ask_watch("door", 3), notified(open.clone())]);
+    let again = node.receive_watched(5, open.clone());
     assert_eq!(again, [ask_watch("door", 3)], "the leader has not heard it");
-    let next = node.hear_watched(6, shut.clone());
-    assert_eq!(next, [ask_watch("door", 6), told(shut)]);
-    assert_eq!(node.hear_watched(5, open), [], "late");
-    let none = node.hear_watched(7, None);
-    assert_eq!(none, [ask_watch("door", 0), told(None)]);
+    let next = node.receive_watched(6, shut.clone());
+    assert_eq!(next, [ask_watch("door", 6), notified(shut)]);
+    assert_eq!(node.receive_watched(5, open), [], "late");
+    let none = node.receive_watched(7, None);
+    assert_eq!(none, [ask_watch("door", 0), notified(None)]);
 
     let ticks: Vec<_> = (0..16).map(|_| node.tick()).collect();
     let asked = ticks.iter().filter(|it| **it != [arm()]);
@@ -204,7 +204,7 @@ fn a_watched_entry_is_told_when_it_is_another_one() {
     let asked = node.command(unwatch());
     assert_eq!(asked, [ask(StoreRequest::Unwatch { key })]);
     assert_eq!(node.command(unwatch()), [], "it is not watched");
-    assert_eq!(node.hear_watched(8, None), []);
+    assert_eq!(node.receive_watched(8, None), []);
     assert_eq!(node.tick(), []);
 }
 
@@ -289,7 +289,7 @@ fn settings_of_maps_have_ranges() {
     assert!(config.with_resend(Span(0)).check().is_err());
 }
 
-const fn tell(to: Member, answer: StoreAnswer) -> LeaderEffect {
+const fn notify(to: Member, answer: StoreAnswer) -> LeaderEffect {
     LeaderEffect::Answer { to, answer }
 }
 
@@ -351,7 +351,7 @@ impl Leader {
     fn watched(&self, to: Member, key: &str) -> LeaderEffect {
         let entry = self.state.get(key).cloned();
         let (key, version) = (key.into(), self.state.version());
-        tell(
+        notify(
             to,
             StoreAnswer::Watched {
                 key,
@@ -380,7 +380,7 @@ fn a_change_that_was_decided_is_answered_and_not_proposed_again() {
     });
     same(map.change(ONE, 1, &operation), [proposed]);
     let stored = Stored::Done { version: 1 };
-    let answer = tell(ONE, StoreAnswer::Changed { number: 1, stored });
+    let answer = notify(ONE, StoreAnswer::Changed { number: 1, stored });
     same(map.decided(ONE, 1, operation.clone()), [answer.clone()]);
     same(map.change(ONE, 1, &operation), [answer]);
 }
@@ -392,9 +392,9 @@ fn a_question_is_answered_when_the_state_is_up_to_date() {
     same(map.get(ONE, 5, "a"), [LeaderEffect::Read(1)]);
     same(map.get(TWO, 9, "b"), [LeaderEffect::Read(2)]);
     let found = |number, entry| StoreAnswer::Found { number, entry };
-    same(map.readable(2), [tell(TWO, found(9, None))]);
+    same(map.readable(2), [notify(TWO, found(9, None))]);
     same(map.readable(2), []);
-    same(map.readable(1), [tell(ONE, found(5, entry(1, b"1")))]);
+    same(map.readable(1), [notify(ONE, found(5, entry(1, b"1")))]);
 }
 
 #[test]
@@ -413,16 +413,16 @@ fn of_too_many_questions_the_oldest_is_forgotten() {
 fn nodes_that_watch_are_told_until_they_know() {
     let mut map = Leader::new();
     same(map.watch(ONE, "a", NOTHING), [map.watched(ONE, "a"), ARM]);
-    same(map.watch(ONE, "a", 0), [tell(ONE, StoreAnswer::Known)]);
-    same(map.watch(TWO, "b", 0), [tell(TWO, StoreAnswer::Known)]);
+    same(map.watch(ONE, "a", 0), [notify(ONE, StoreAnswer::Known)]);
+    same(map.watch(TWO, "b", 0), [notify(TWO, StoreAnswer::Known)]);
     same(map.tick(), [ARM]);
 
     let stored = Stored::Done { version: 1 };
-    let answer = tell(TWO, StoreAnswer::Changed { number: 1, stored });
-    let told = map.decided(TWO, 1, put("a", b"1"));
-    same(told, [answer, map.watched(ONE, "a")]);
+    let answer = notify(TWO, StoreAnswer::Changed { number: 1, stored });
+    let notified = map.decided(TWO, 1, put("a", b"1"));
+    same(notified, [answer, map.watched(ONE, "a")]);
     same(map.tick(), [map.watched(ONE, "a"), ARM]);
-    same(map.watch(ONE, "a", 1), [tell(ONE, StoreAnswer::Known)]);
+    same(map.watch(ONE, "a", 1), [notify(ONE, StoreAnswer::Known)]);
     same(map.tick(), [ARM]);
     assert_eq!(map.decided(TWO, 2, put("c", b"1")).len(), 1);
 
@@ -454,8 +454,8 @@ fn a_watch_of_a_life_that_is_over_is_passed_over() {
     let later = Member::new(1, 1);
     map.watch(later, "a", 0);
     same(map.watch(ONE, "a", NOTHING), []);
-    let told = map.decided(TWO, 1, put("a", b"1"));
-    assert!(told.contains(&map.watched(later, "a")), "{told:?}");
+    let notified = map.decided(TWO, 1, put("a", b"1"));
+    assert!(notified.contains(&map.watched(later, "a")), "{notified:?}");
     let latest = Member::new(1, 2);
     same(map.watch(latest, "a", 0), [map.watched(latest, "a")]);
 }
@@ -467,8 +467,8 @@ fn more_watches_than_there_is_room_for_are_refused() {
         map.watch(Member::new(id, 0), "a", 0);
     }
     let one_more = Member::new(LIMIT as u64, 0);
-    let refusal = tell(one_more, StoreAnswer::Refused);
+    let refusal = notify(one_more, StoreAnswer::Refused);
     same(map.watch(one_more, "a", 0), [refusal]);
-    let known = tell(ONE, StoreAnswer::Known);
+    let known = notify(ONE, StoreAnswer::Known);
     same(map.watch(ONE, "a", 0), [known]);
 }

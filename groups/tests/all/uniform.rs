@@ -19,14 +19,14 @@ fn group(nodes: &[Node], epoch: u64, id: u64) -> BTreeSet<NodeId> {
 #[test]
 fn a_node_that_leaves_changes_one_member_of_the_groups_that_it_was_in() {
     let all = nodes(&grid(40, 1));
-    let gone = all[17].id;
-    let left: Vec<Node> = all.iter().filter(|it| it.id != gone).copied().collect();
+    let ended = all[17].id;
+    let left: Vec<Node> = all.iter().filter(|it| it.id != ended).copied().collect();
     let mut was_in = 0;
     for id in 0..200 {
         let (before, after) = (group(&all, 1, id), group(&left, 1, id));
-        if before.contains(&gone) {
+        if before.contains(&ended) {
             was_in += 1;
-            assert_eq!(before.difference(&after).collect::<Vec<_>>(), [&gone]);
+            assert_eq!(before.difference(&after).collect::<Vec<_>>(), [&ended]);
         } else {
             assert_eq!(before, after);
         }

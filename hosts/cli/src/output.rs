@@ -101,7 +101,7 @@ impl Output {
                 if let Err(error) = written.write_all(sink, missing) {
                     written.give_up();
                     // The receiver may have been dropped.
-                    let _told = broken.send(error).is_ok();
+                    let _notified = broken.send(error).is_ok();
                 }
             })?;
         let begun = Vec::new();
@@ -363,17 +363,17 @@ mod tests {
         for seed in 0..50 {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let (output, _closed, reader) = slow(40);
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             for number in 0..100 {
                 output.line(format!("{number}"));
                 if rng.chance(selvedge_core::Ratio::new(1, 3)) {
-                    heard.push(read(&reader));
+                    received.push(read(&reader));
                 }
             }
             let end = thread::spawn(move || output.finish(None));
-            heard.extend(reader.iter().map(|line| String::from_utf8(line).unwrap()));
+            received.extend(reader.iter().map(|line| String::from_utf8(line).unwrap()));
             let mut next = 0;
-            for line in heard {
+            for line in received {
                 let words: Vec<&str> = line.split_whitespace().collect();
                 next += match *words {
                     ["missing", lines, _] => lines.parse::<u64>().unwrap(),

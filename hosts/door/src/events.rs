@@ -28,22 +28,22 @@ pub type Json = Arc<str>;
 /// Up to 16 may listen.
 #[derive(Clone, Debug)]
 pub struct Events {
-    told: watch::Receiver<Json>,
+    notified: watch::Receiver<Json>,
     room: Arc<Semaphore>,
 }
 
 impl Events {
     /// Events of what is sent here.
     #[must_use]
-    pub fn new(told: watch::Receiver<Json>) -> Self {
+    pub fn new(notified: watch::Receiver<Json>) -> Self {
         let room = Arc::new(Semaphore::new(LISTENERS));
-        Self { told, room }
+        Self { notified, room }
     }
 
     /// What is known now.
     #[must_use]
     pub fn latest(&self) -> Json {
-        Arc::clone(&self.told.borrow())
+        Arc::clone(&self.notified.borrow())
     }
 
     /// The answer to one that listens: events, or that too many listen.
@@ -53,9 +53,9 @@ impl Events {
             let header = [(RETRY_AFTER, "2")];
             return (StatusCode::SERVICE_UNAVAILABLE, header, why).into_response();
         };
-        let mut told = self.told;
-        told.mark_changed();
-        let events = stream::unfold((told, permit, RETRY), next);
+        let mut notified = self.notified;
+        notified.mark_changed();
+        let events = stream::unfold((notified, permit, RETRY), next);
         let header = [(CONTENT_TYPE, "text/event-stream")];
         (header, Body::from_stream(events)).into_response()
     }
@@ -64,15 +64,15 @@ impl Events {
 type Listener = (watch::Receiver<Json>, OwnedSemaphorePermit, &'static str);
 
 async fn next(
-    (mut told, permit, before): Listener,
+    (mut notified, permit, before): Listener,
 ) -> Option<(Result<String, Infallible>, Listener)> {
-    let event = match timeout(QUIET, told.changed()).await {
+    let event = match timeout(QUIET, notified.changed()).await {
         Ok(changed) => {
             changed.ok()?;
-            format!("{before}data: {}\n\n", *told.borrow_and_update())
+            format!("{before}data: {}\n\n", *notified.borrow_and_update())
         }
         // A comment, without which the door would end the connection.
         Err(_) => ":\n\n".into(),
     };
-    Some((Ok(event), (told, permit, "")))
+    Some((Ok(event), (notified, permit, "")))
 }

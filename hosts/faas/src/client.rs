@@ -11,7 +11,7 @@ use selvedge_pcm::client::{Client as Machine, Config, Reject};
 use selvedge_pcm::{Answer, Function, Library, Refusal};
 use thiserror::Error;
 
-use self::host::{Heard, Host, Wake};
+use self::host::{Host, Received, Wake};
 use crate::clock::{self, Clock, NoChance};
 use crate::find::Gateways;
 use crate::link::Access;
@@ -39,7 +39,7 @@ pub struct Options {
 
 /// A notification to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Notified {
     /// The answer to a function.
     Answered {
         /// Its token.
@@ -101,10 +101,10 @@ pub enum ClientError {
 /// A client on its own thread. The thread ends when this is dropped.
 pub struct Client {
     wake: SyncSender<Wake>,
-    told: Receiver<Told>,
+    notified: Receiver<Notified>,
     me: Member,
     clock: Clock,
-    heard: Heard,
+    received: Received,
 }
 
 impl fmt::Debug for Client {
@@ -139,21 +139,21 @@ impl Client {
         let machine = Machine::new(me, options.config, options.gateways.ids())?;
         let (wake, wakes) = mpsc::sync_channel(WAKES);
         // The number of notifications is bounded by the number of requests.
-        let (tell, told) = mpsc::channel();
-        let (clock, heard) = (Clock::start(), Heard::default());
+        let (notify, notified) = mpsc::channel();
+        let (clock, received) = (Clock::start(), Received::default());
         let wakes = (wake.clone(), wakes);
-        let host = Host::new(options, machine, clock, wakes, tell, heard.clone())?;
+        let host = Host::new(options, machine, clock, wakes, notify, received.clone())?;
         let client = Self {
             wake,
-            told,
+            notified,
             me,
             clock,
-            heard,
+            received,
         };
         Ok((client, host))
     }
 
-    /// Submits a function. [`Told`] refers to it by this token.
+    /// Submits a function. [`Notified`] refers to it by this token.
     pub fn submit(&self, token: u64, function: Function) {
         self.say(Wake::Submit(token, function));
     }
@@ -170,15 +170,15 @@ impl Client {
 
     /// The next notification, if one comes within this time.
     #[must_use]
-    pub fn wait(&self, most: Span) -> Option<Told> {
-        self.told.recv_timeout(most.into()).ok()
+    pub fn wait(&self, most: Span) -> Option<Notified> {
+        self.notified.recv_timeout(most.into()).ok()
     }
 
     /// The time since the last message of any gateway, or since the client's start. A gateway that
     /// can be reached sends a message each second, once the client has submitted something.
     #[must_use]
     pub fn silence(&self) -> Span {
-        self.heard.since(self.clock.now())
+        self.received.since(self.clock.now())
     }
 
     /// The client in its present life.

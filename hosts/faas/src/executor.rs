@@ -166,7 +166,7 @@ impl<W: Send + 'static> Worker<W> {
                 let returned = catch_unwind(AssertUnwindSafe(|| executor.execute(&job, &theirs)));
                 let returned = returned.unwrap_or(Returned::Failed(Failure::Host));
                 // The host may have ended.
-                let _told = wakes.send(wake(number, task, returned));
+                let _notified = wakes.send(wake(number, task, returned));
             })?;
         self.present = Some((task, stop));
         Ok(())
@@ -236,13 +236,15 @@ mod tests {
         let (wake, wakes) = mpsc::sync_channel(1);
         let patience = Duration::from_secs(20);
         let mut worker = Worker::new(Arc::new(Panics), wake.clone());
-        let tell = |number, _, returned| (number, returned);
-        worker.start(task, job(b""), tell).unwrap();
+        let notify = |number, _, returned| (number, returned);
+        worker.start(task, job(b""), notify).unwrap();
         let failed = Returned::Failed(Failure::Host);
         assert_eq!(wakes.recv_timeout(patience), Ok((1, failed)));
         let mut worker = Worker::new(Arc::new(Hash), wake);
         // Without a stop it would take weeks.
-        worker.start(task, job(b"wait 9999999999 x"), tell).unwrap();
+        worker
+            .start(task, job(b"wait 9999999999 x"), notify)
+            .unwrap();
         worker.stop(task);
         let (number, returned) = wakes.recv_timeout(patience).unwrap();
         assert_eq!(number, 1);

@@ -127,7 +127,7 @@ fn in_order(named: &[Named], mut all: Vec<(NodeId, Address)>) -> Vec<(NodeId, Ad
 /// The list of one broker's gateway.
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Address)>, String> {
-    let (tell, told) = mpsc::sync_channel(64);
+    let (notify, notified) = mpsc::sync_channel(64);
     let setup = Setup {
         name: format!("selvedge-faas-{me}-find"),
         address: address.clone(),
@@ -139,12 +139,12 @@ fn ask(address: &Address, access: &Access, me: NodeId) -> Result<Vec<(NodeId, Ad
         stays: false,
         dialect: DIALECT,
     };
-    let link = Link::open(setup, move |it| tell.send(it).is_ok());
+    let link = Link::open(setup, move |it| notify.send(it).is_ok());
     let link = link.map_err(|it| it.to_string())?;
     let end = Instant::now() + PATIENCE;
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        let event = told.recv_timeout(left);
+        let event = notified.recv_timeout(left);
         match event.map_err(|_| "it sends no list of gateways".to_owned())? {
             LinkEvent::Up { .. } | LinkEvent::Retained => {}
             LinkEvent::Down(lost) => return Err(lost.why),

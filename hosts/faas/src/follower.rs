@@ -315,7 +315,7 @@ impl Host {
         if let Err(why) = &link {
             let down = LinkEvent::Down(Lost::by(why));
             // The queue is full only while there is enough work.
-            let _told = self.wake.try_send(Wake::Link(number, down));
+            let _notified = self.wake.try_send(Wake::Link(number, down));
         }
         self.mailbox = Some(gateway);
         self.stay = Some(Stay {

@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn a_frame_is_read_as_it_was_written() {
-        let said = Message::Cancel { number: 300 };
-        let bytes = message(FROM, &said).unwrap();
-        let (from, message) = (FROM, said);
+        let reported = Message::Cancel { number: 300 };
+        let bytes = message(FROM, &reported).unwrap();
+        let (from, message) = (FROM, reported);
         let frame = Frame::Message(Box::new(Envelope { from, message }));
         assert_eq!(Frame::decode(&bytes), Ok(frame));
-        let said = Notice::Module(vec![7; 9].into_iter().collect());
-        let bytes = notice(FROM, &said).unwrap();
-        let (from, message) = (FROM, said);
+        let reported = Notice::Module(vec![7; 9].into_iter().collect());
+        let bytes = notice(FROM, &reported).unwrap();
+        let (from, message) = (FROM, reported);
         let frame = Frame::Notice(Box::new(Envelope { from, message }));
         assert_eq!(Frame::decode(&bytes), Ok(frame));
     }

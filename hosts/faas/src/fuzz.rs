@@ -178,10 +178,10 @@ pub fn topic(bytes: &[u8]) {
 /// If the answer is no HTTP, or reports a defect of the page.
 #[cfg(feature = "page")]
 pub fn page(bytes: &[u8]) {
-    let (tell, told) = tokio::sync::watch::channel("{}".into());
+    let (notify, notified) = tokio::sync::watch::channel("{}".into());
     let Ok(page) = crate::page::page() else {
         return; // The system gives no random numbers.
     };
-    let router = crate::page::router(told, page.clone());
-    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(tell));
+    let router = crate::page::router(notified, page.clone());
+    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(notify));
 }

@@ -67,9 +67,9 @@ pub(crate) fn start(
 ) -> Result<(), PageError> {
     let door = Door::new(options.listen, options.token.clone())?;
     let seen = Seen::default();
-    let (tell, told) = watch::channel(json(&seen, &gateways));
+    let (notify, notified) = watch::channel(json(&seen, &gateways));
     let page = answer::page()?;
-    let router = answer::router(told, page.clone());
+    let router = answer::router(notified, page.clone());
     let links = gateways.all().map(|(id, address)| match *id == me {
         true => (me, here.clone(), own.clone()),
         false => (*id, address.clone(), access.clone()),
@@ -78,14 +78,14 @@ pub(crate) fn start(
     door.open("page", router, &page)?;
     thread::Builder::new()
         .name("page-look".into())
-        .spawn(move || look(&look_on, seen, &gateways, &tell))
+        .spawn(move || look(&look_on, seen, &gateways, &notify))
         .map_err(PageError::Thread)?;
     Ok(())
 }
 
 /// Collects the statuses of gateways, and publishes the view periodically.
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, tell: &watch::Sender<Json>) {
+fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, notify: &watch::Sender<Json>) {
     let mut next = Instant::now();
     loop {
         let wait = next.saturating_duration_since(Instant::now());
@@ -94,7 +94,7 @@ fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, tell: &watch::Sender<Js
         }
         if Instant::now() >= next {
             next = Instant::now() + EVERY;
-            tell.send_replace(json(&seen, gateways));
+            notify.send_replace(json(&seen, gateways));
         }
     }
 }

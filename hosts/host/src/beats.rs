@@ -52,7 +52,7 @@ impl Beats {
     }
 
     /// A datagram of a listed peer came: the changes of membership that follow, in order.
-    pub(crate) fn heard(&mut self, from: Member) -> [Option<Delta>; 2] {
+    pub(crate) fn received(&mut self, from: Member) -> [Option<Delta>; 2] {
         let new = Seen {
             member: from,
             silent: 0,
@@ -100,7 +100,7 @@ mod tests {
         let [first, later] = [0, 1].map(|life| Member::new(2, life));
         let joined = [Some(Delta::Joined(first)), None];
         assert_eq!(
-            (beats.heard(first), beats.heard(first)),
+            (beats.received(first), beats.received(first)),
             (joined, [None; 2])
         );
         let mut now = Time::ZERO;
@@ -113,10 +113,10 @@ mod tests {
             assert_eq!(beats.beat(now), None);
             now = beats.next();
         }
-        assert_eq!(beats.heard(first), [Some(Delta::Refuted(first)), None]);
+        assert_eq!(beats.received(first), [Some(Delta::Refuted(first)), None]);
         let again = [Some(Delta::Confirmed(first)), Some(Delta::Joined(later))];
-        assert_eq!(beats.heard(later), again);
+        assert_eq!(beats.received(later), again);
         // A datagram of the former life that was late.
-        assert_eq!(beats.heard(first), [None; 2]);
+        assert_eq!(beats.received(first), [None; 2]);
     }
 }

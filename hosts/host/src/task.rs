@@ -300,7 +300,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             return counters.unknown_sender.add(1);
         }
         if self.peers.is_listed(from.id) {
-            let deltas = self.beats.as_mut().map(|it| it.heard(from));
+            let deltas = self.beats.as_mut().map(|it| it.received(from));
             self.learn(deltas.into_iter().flatten().flatten());
         }
         let Some(message) = message else {

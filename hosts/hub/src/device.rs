@@ -47,18 +47,18 @@ pub trait Device: Send + 'static {
 
     /// The next report that the device sends by itself; never ready for a device that sends none. The future
     /// may be dropped at any point.
-    fn hear(&mut self) -> impl Future<Output = Heard> + Send {
+    fn receive(&mut self) -> impl Future<Output = Received> + Send {
         future::pending()
     }
 }
 
 /// A report that a device sent by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     /// It is in this state.
     State(State),
     /// It is not available any more.
-    Gone,
+    Ended,
 }
 
 /// An order to a device.
@@ -138,10 +138,10 @@ pub async fn attend<D: Device>(
     mut device: D,
     care: Care,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    tell: impl Fn(Report),
+    notify: impl Fn(Report),
 ) {
     let mut view = View {
-        tell,
+        notify,
         misses: 0,
         is_up: None,
         trouble: None,
@@ -151,18 +151,18 @@ pub async fn attend<D: Device>(
     loop {
         enum Turn {
             Order(Option<Order>),
-            Heard(Heard),
+            Received(Received),
             Look,
         }
         let turn = tokio::select! {
             biased;
             // Reports that have arrived are passed on before the next order, up to a limit.
-            heard = device.hear(), if heard_before_order < TALK => Turn::Heard(heard),
+            received = device.receive(), if heard_before_order < TALK => Turn::Received(received),
             order = orders.recv() => Turn::Order(order),
             () = sleep_until(next.into()) => Turn::Look,
         };
         heard_before_order = match turn {
-            Turn::Heard(_) => heard_before_order + 1,
+            Turn::Received(_) => heard_before_order + 1,
             Turn::Order(_) | Turn::Look => 0,
         };
         match turn {
@@ -183,7 +183,7 @@ pub async fn attend<D: Device>(
                     // The next check is at once: whether it answers, and its state.
                     next = now();
                 }
-                (view.tell)(Report::Outcome { token, outcome });
+                (view.notify)(Report::Outcome { token, outcome });
                 if outcome != Outcome::Done && device.trouble().is_some() {
                     // It could not be reached before the command was sent.
                     view.on_silence(care.misses, device.trouble());
@@ -192,15 +192,15 @@ pub async fn attend<D: Device>(
             Turn::Order(Some(Order::Ask { token })) => {
                 let state = timeout_at((now() + care.answer).into(), device.ask()).await;
                 match state.ok().flatten() {
-                    Some(state) => (view.tell)(Report::Answered { token, state }),
+                    Some(state) => (view.notify)(Report::Answered { token, state }),
                     None => {
                         let outcome = Outcome::Unknown;
-                        (view.tell)(Report::Outcome { token, outcome });
+                        (view.notify)(Report::Outcome { token, outcome });
                     }
                 }
             }
-            Turn::Heard(Heard::State(state)) => view.on_state(state),
-            Turn::Heard(Heard::Gone) => view.on_gone(),
+            Turn::Received(Received::State(state)) => view.on_state(state),
+            Turn::Received(Received::Ended) => view.on_gone(),
             Turn::Look => {
                 let asked = now();
                 let state = timeout_at((asked + care.answer).into(), device.look()).await;
@@ -221,7 +221,7 @@ fn now() -> Instant {
 
 /// The state of the device as reported to the hub.
 struct View<T> {
-    tell: T,
+    notify: T,
     misses: u8,
     is_up: Option<bool>,
     trouble: Option<String>,
@@ -234,15 +234,15 @@ impl<T: Fn(Report)> View<T> {
         self.trouble = None;
         if self.is_up != Some(true) {
             self.is_up = Some(true);
-            (self.tell)(Report::Up);
+            (self.notify)(Report::Up);
         }
-        (self.tell)(Report::Observed(state));
+        (self.notify)(Report::Observed(state));
     }
 
     fn on_silence(&mut self, misses: u8, trouble: Option<&str>) {
         if let Some(why) = trouble.filter(|it| self.trouble.as_deref() != Some(it)) {
             self.trouble = Some(why.into());
-            (self.tell)(Report::Trouble(why.into()));
+            (self.notify)(Report::Trouble(why.into()));
         }
         self.misses = self.misses.saturating_add(1);
         if self.misses >= misses {
@@ -253,7 +253,7 @@ impl<T: Fn(Report)> View<T> {
     fn on_gone(&mut self) {
         if self.is_up != Some(false) {
             self.is_up = Some(false);
-            (self.tell)(Report::Down);
+            (self.notify)(Report::Down);
         }
     }
 }

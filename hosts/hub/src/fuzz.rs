@@ -22,11 +22,11 @@ use tokio::sync::watch;
 
 use crate::device::mqtt::Unlinked;
 use crate::device::{esphome, kasa};
+use crate::event_loop::{Readers, Request};
 use crate::file::HomeFile;
 use crate::house::{House, Memory, Moment};
 use crate::http;
 use crate::http::metrics::Metrics;
-use crate::keeper::{Request, Tell};
 use crate::mqtt::topic::{Asked, Topics};
 
 /// The home that requests are made to.
@@ -214,12 +214,12 @@ pub fn page(bytes: &[u8]) -> Option<u16> {
     let first = house.run("good morning", now);
     assert!(first.is_ok(), "{first:?}");
     let (to_house, requests) = channel();
-    let tell = Tell::new(&house, None);
-    let metrics = Metrics::new(tell.view.subscribe(), Histogram::new([1.0]));
-    let told: watch::Receiver<Json> = tell.json.subscribe();
-    let router = http::router(told, to_house, page.clone(), metrics);
+    let notify = Readers::new(&house, None);
+    let metrics = Metrics::new(notify.view.subscribe(), Histogram::new([1.0]));
+    let notified: watch::Receiver<Json> = notify.json.subscribe();
+    let router = http::router(notified, to_house, page.clone(), metrics);
     let turn = || answer(&mut house, &requests, now);
-    selvedge_door::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(tell))
+    selvedge_door::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(notify))
 }
 
 /// Answers as the keeper does, without a disk.

@@ -173,7 +173,7 @@ pub struct House {
     records: Records,
     rng: ChaCha12Rng,
     /// The state of each device as known to the triggers.
-    told: BTreeMap<NodeId, Option<State>>,
+    notified: BTreeMap<NodeId, Option<State>>,
     changes: Changes,
     todo: Vec<Todo>,
     refused: u64,
@@ -222,7 +222,7 @@ impl House {
             ahead: None,
             records: Records::new(runs),
             rng,
-            told: BTreeMap::new(),
+            notified: BTreeMap::new(),
             changes: Changes::default(),
             todo: Vec::new(),
             refused: 0,

@@ -31,8 +31,8 @@ use serde::Serialize;
 use tokio::sync::{oneshot, watch};
 
 use self::metrics::Metrics;
+use crate::event_loop::Request;
 use crate::house::{Refusal, RunView};
-use crate::keeper::Request;
 
 /// The page, in the form of [`Page::new`].
 const PAGE: &str = include_str!("http/page.html");
@@ -56,13 +56,13 @@ pub fn page() -> Result<Page, NoChance> {
 
 /// Answers all requests that the guard lets in.
 pub fn router(
-    told: watch::Receiver<Json>,
+    notified: watch::Receiver<Json>,
     requests: Sender<Request>,
     page: Page,
     metrics: Metrics,
 ) -> Router {
     let shared = Shared {
-        events: Events::new(told),
+        events: Events::new(notified),
         requests,
         page,
         metrics,

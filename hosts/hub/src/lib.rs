@@ -11,7 +11,7 @@
 //! | [`store`] | keeps the durable state in an embedded database |
 //! | [`mod@mqtt`] | takes requests from a broker and publishes to it: runs, their outcomes, states, discovery |
 //! | [`http`] | a page for a browser, a JSON API and events |
-//! | [`keeper`] | the event loop: takes requests, stores the changes, then sends orders and answers |
+//! | [`event_loop`] | the event loop: takes requests, stores the changes, then sends orders and answers |
 //!
 //! # Promises
 //!
@@ -31,10 +31,10 @@
 )]
 
 pub mod device;
+pub mod event_loop;
 pub mod file;
 pub mod fuzz;
 pub mod house;
 pub mod http;
-pub mod keeper;
 pub mod mqtt;
 pub mod store;

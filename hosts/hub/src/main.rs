@@ -22,12 +22,12 @@ use chacha20::rand_core::SeedableRng as _;
 use clap::Parser;
 use selvedge_core::{NodeId, Span};
 use selvedge_door::{Door, DoorError, NoChance, Token};
+use selvedge_hub::event_loop::{EventLoop, Readers, Request, clock, moment};
 use selvedge_hub::file::{HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
-use selvedge_hub::keeper::{Keeper, Request, Tell, clock, moment};
-use selvedge_hub::mqtt::{self, Names, Post, PostError, Told, Way};
+use selvedge_hub::mqtt::{self, Names, Notified, Post, PostError, Way};
 use selvedge_hub::store::{Store, StoreError};
 use selvedge_routine::Catalogue;
 use selvedge_routine::file::{FileError, Format, home_assistant};
@@ -177,29 +177,29 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut house = House::new(home, config, lateness, &gone, found.memory, rng, now)?;
     store.begin(&house.names().clone(), &house.take_changes(), house.saved())?;
 
-    let (to_keeper, requests) = channel();
+    let (to_controller, requests) = channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::Thread)?;
-    let mut devices = Devices::new(&house, &file, &to_keeper);
+    let mut devices = Devices::new(&house, &file, &to_controller);
     devices
         .start_local(&runtime)
         .map_err(|it| Failure::Mqtt(it.into(), path.clone()))?;
     let (runs, changed) = mqtt::runs();
-    let tell = Tell::new(&house, way.is_some().then_some(runs));
+    let notify = Readers::new(&house, way.is_some().then_some(runs));
     let post = match &way {
         None => None,
         Some(way) => {
-            let told = Told {
-                view: tell.view.subscribe(),
+            let notified = Notified {
+                view: notify.view.subscribe(),
                 runs: changed,
                 latest: house.latest_runs(),
             };
             let names = names(&house, &file);
             let ears = core::mem::take(&mut devices.ears);
             let handle = runtime.handle();
-            let post = Post::open(way, &names, ears, to_keeper.clone(), told, handle);
+            let post = Post::open(way, &names, ears, to_controller.clone(), notified, handle);
             Some(post.map_err(|it| Failure::Mqtt(it.into(), path.clone()))?)
         }
     };
@@ -209,10 +209,10 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     let orders = devices.orders;
     let (page, listens) = (http::page()?, door.listens());
     let writes = write_seconds();
-    let metrics = Metrics::new(tell.view.subscribe(), writes.clone());
+    let metrics = Metrics::new(notify.view.subscribe(), writes.clone());
     let router = http::router(
-        tell.json.subscribe(),
-        to_keeper.clone(),
+        notify.json.subscribe(),
+        to_controller.clone(),
         page.clone(),
         metrics,
     );
@@ -223,18 +223,18 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
     );
     thread::Builder::new()
         .name("devices".into())
-        .spawn(move || -> Infallible { runtime.block_on(until_asked(&to_keeper)) })
+        .spawn(move || -> Infallible { runtime.block_on(until_asked(&to_controller)) })
         .map_err(Failure::Thread)?;
-    let keeper = Keeper {
+    let event_loop = EventLoop {
         house,
         store,
         requests,
         orders,
-        tell,
+        notify,
         start,
         writes,
     };
-    let ended = keeper.run();
+    let ended = event_loop.run();
     if let Some(post) = post {
         post.farewell();
     }
@@ -273,7 +273,7 @@ fn names(house: &House, file: &HomeFile) -> Names {
     let all = house.catalogue().iter().map(|it| it.1);
     let gone = all.filter(|it| !file.drivers.contains_key(*it));
     Names {
-        gone: gone.map(Into::into).collect(),
+        ended: gone.map(Into::into).collect(),
         devices: file.drivers.keys().cloned().collect(),
         routines: house.routines().map(Into::into).collect(),
     }

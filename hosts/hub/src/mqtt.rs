@@ -19,8 +19,8 @@
 //! routines that no longer exist.
 
 pub mod announce;
-mod hearing;
-mod office;
+mod publisher;
+mod receiving;
 #[cfg(test)]
 mod tests;
 pub mod topic;
@@ -42,13 +42,13 @@ use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 
-use self::hearing::Hearing;
-use self::office::Office;
+use self::publisher::Publisher;
+use self::receiving::Receiving;
 use self::topic::Topics;
 use crate::device::mqtt::Ear;
+use crate::event_loop::Request;
 use crate::file::{BrokerShape, MqttError, Place};
 use crate::house::{RunView, View};
-use crate::keeper::Request;
 
 /// The number of requests that may wait for their answers.
 pub const ASKED: usize = 64;
@@ -181,7 +181,7 @@ impl Way {
 
 /// The updates from the keeper.
 #[derive(Debug)]
-pub struct Told {
+pub struct Notified {
     /// The view of the house.
     pub view: watch::Receiver<Arc<View>>,
     /// Each run that changed.
@@ -202,7 +202,7 @@ pub struct Names {
     /// The devices in the file.
     pub devices: BTreeSet<String>,
     /// The devices that have left the file and are still in use.
-    pub gone: BTreeSet<String>,
+    pub ended: BTreeSet<String>,
     /// The routines.
     pub routines: BTreeSet<String>,
 }
@@ -224,12 +224,12 @@ impl Post {
         names: &Names,
         ears: Vec<Ear>,
         requests: Sender<Request>,
-        told: Told,
+        notified: Notified,
         runtime: &Handle,
     ) -> Result<Self, PostError> {
         let (own, discovery) = (way.shape.topic.clone(), way.shape.discovery.clone());
         let topics = Topics::new(own, discovery, &names.devices, &names.routines)?;
-        let topics = Arc::new(topics.with_gone(names.gone.iter().map(String::as_str)));
+        let topics = Arc::new(topics.with_gone(names.ended.iter().map(String::as_str)));
         let mut by_topic: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (nth, ear) in ears.iter().enumerate() {
             for topic in ear.topics() {
@@ -254,30 +254,30 @@ impl Post {
             stays: true,
             dialect: DIALECT,
         };
-        let (tell, stale) = mpsc::channel(WAITING);
-        let anew = Arc::new(Notify::new());
+        let (notify, stale) = mpsc::channel(WAITING);
+        let again = Arc::new(Notify::new());
         let shared = Arc::new(OnceLock::new());
-        let hearing = Hearing {
+        let receiving = Receiving {
             topics: Arc::clone(&topics),
             ears,
             by_topic,
             requests,
             asked: Arc::new(Semaphore::new(ASKED)),
             runtime: runtime.clone(),
-            anew: Arc::clone(&anew),
-            stale: tell,
+            again: Arc::clone(&again),
+            stale: notify,
             link: Arc::clone(&shared),
             left_out: Arc::default(),
         };
         let link = Link::open(setup, move |event| {
-            hearing.hear(event);
+            receiving.receive(event);
             true
         });
         let link = Arc::new(link.map_err(PostError::Thread)?);
         // It is set once.
         let _is_first = shared.set(Arc::clone(&link));
-        let office = Office::new(Arc::clone(&link), Arc::clone(&topics));
-        runtime.spawn(office.run(anew, stale, told));
+        let publisher = Publisher::new(Arc::clone(&link), Arc::clone(&topics));
+        runtime.spawn(publisher.run(again, stale, notified));
         Ok(Self { link, topics })
     }
 
@@ -289,10 +289,10 @@ impl Post {
 
     /// Publishes that the hub is offline, when it ends by itself.
     pub fn farewell(&self) {
-        let said = self
+        let reported = self
             .link
             .retain(&self.topics.status(), announce::OFFLINE.into());
-        if let Err(why) = said {
+        if let Err(why) = reported {
             // Then its last will does so.
             tracing::debug!(%why, "no farewell");
         }

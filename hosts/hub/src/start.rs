@@ -9,10 +9,10 @@ use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::kasa::Kasa;
 use selvedge_hub::device::mqtt::{Conventions, Ear, Unlinked};
 use selvedge_hub::device::{Care, Device, Order, attend};
+use selvedge_hub::event_loop::Request;
+use selvedge_hub::event_loop::reports::reporter;
 use selvedge_hub::file::{DriverShape, EsphomeShape, HomeFile};
 use selvedge_hub::house::House;
-use selvedge_hub::keeper::Request;
-use selvedge_hub::keeper::reports::reporter;
 use selvedge_hub::mqtt::{Post, PostError};
 use selvedge_routine::State;
 use tokio::runtime::Runtime;
@@ -39,7 +39,7 @@ fn esphome(it: &EsphomeShape) -> Esphome {
 pub(crate) struct Devices<'a> {
     house: &'a House,
     file: &'a HomeFile,
-    to_keeper: &'a Sender<Request>,
+    to_controller: &'a Sender<Request>,
     pub(crate) orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
     pub(crate) ears: Vec<Ear>,
     /// Devices that wait for the link to the broker.
@@ -50,12 +50,12 @@ impl<'a> Devices<'a> {
     pub(crate) const fn new(
         house: &'a House,
         file: &'a HomeFile,
-        to_keeper: &'a Sender<Request>,
+        to_controller: &'a Sender<Request>,
     ) -> Self {
         Self {
             house,
             file,
-            to_keeper,
+            to_controller,
             orders: BTreeMap::new(),
             ears: Vec::new(),
             unlinked: Vec::new(),
@@ -110,7 +110,7 @@ impl<'a> Devices<'a> {
         device: D,
         orders: mpsc::UnboundedReceiver<Order>,
     ) {
-        let tell = reporter(id, self.to_keeper.clone());
-        runtime.spawn(attend(device, Care::default(), orders, tell));
+        let notify = reporter(id, self.to_controller.clone());
+        runtime.spawn(attend(device, Care::default(), orders, notify));
     }
 }

@@ -70,7 +70,7 @@ impl Front {
         let (mut from_client, mut to_client) = split(outer);
         let greeting = match self.keeps_sessions {
             true => Vec::new(),
-            false => timeout(GREETING, begin_anew(&mut from_client)).await??,
+            false => timeout(GREETING, begin_again(&mut from_client)).await??,
         };
         let mut inner = TcpStream::connect(self.inside).await?;
         inner.set_nodelay(true)?;
@@ -86,7 +86,7 @@ impl Front {
 }
 
 /// The beginning of a client's first packet, with the flag of a clean session set.
-pub(crate) async fn begin_anew(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+pub(crate) async fn begin_again(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut begin = vec![from.read_u8().await?];
     // The length has up to four bytes.
     while begin.len() < 5 {
@@ -116,7 +116,7 @@ mod tests {
 
     fn begun(mut packet: &[u8]) -> io::Result<(Vec<u8>, usize)> {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let begin = runtime.unwrap().block_on(begin_anew(&mut packet))?;
+        let begin = runtime.unwrap().block_on(begin_again(&mut packet))?;
         Ok((begin, packet.len()))
     }
 

@@ -57,7 +57,7 @@ pub fn greeting(bytes: &[u8]) -> bool {
         return false; // The runtime cannot start.
     };
     let mut rest = bytes;
-    let Ok(begin) = runtime.block_on(crate::front::begin_anew(&mut rest)) else {
+    let Ok(begin) = runtime.block_on(crate::front::begin_again(&mut rest)) else {
         return false;
     };
     let handed_on = [&begin, rest].concat();
@@ -99,11 +99,11 @@ fn takes_retained(topic: &str) -> bool {
 
 fn is_predicted(it: &Publish) {
     for qos in [QoS::AtMostOnce, QoS::AtLeastOnce] {
-        let mut said = Publish::new(&it.topic, qos, it.payload.to_vec());
+        let mut reported = Publish::new(&it.topic, qos, it.payload.to_vec());
         // The library numbers it.
-        said.pkid = u16::from(qos == QoS::AtLeastOnce);
+        reported.pkid = u16::from(qos == QoS::AtLeastOnce);
         let len = link::packet(&it.topic, &it.payload, qos);
-        let written = said.write(&mut Default::default());
+        let written = reported.write(&mut Default::default());
         assert_eq!(written.ok(), Some(len), "its length");
     }
 }

@@ -17,7 +17,7 @@ use rumqttc::{
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-pub use self::lost::{Lost, Unsaid};
+pub use self::lost::{Lost, PublishError};
 use crate::access::{Access, Address};
 
 /// The bytes that a broker may add to a packet when it hands it on: the packet's number, if it came without
@@ -149,13 +149,13 @@ struct Line {
 }
 
 impl Link {
-    /// Opens a link. `tell` is called on its thread, and returns false to end the link.
+    /// Opens a link. `notify` is called on its thread, and returns false to end the link.
     ///
     /// # Errors
     /// If a thread does not start.
     pub fn open(
         setup: Setup,
-        tell: impl FnMut(LinkEvent) -> bool + Send + 'static,
+        notify: impl FnMut(LinkEvent) -> bool + Send + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (client, events) = connection(&setup);
@@ -167,7 +167,7 @@ impl Link {
             .build()?;
         thread::Builder::new()
             .name("link".into())
-            .spawn(move || runtime.block_on(run(&setup, events, &theirs, tell)))?;
+            .spawn(move || runtime.block_on(run(&setup, events, &theirs, notify)))?;
         Ok(Self { shared, packet_max })
     }
 
@@ -175,7 +175,7 @@ impl Link {
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
-    pub fn publish(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
+    pub fn publish(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), PublishError> {
         self.say(topic, payload, QoS::AtLeastOnce, false)
     }
 
@@ -183,7 +183,11 @@ impl Link {
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
-    pub fn publish_once(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
+    pub fn publish_once(
+        &self,
+        topic: &dyn fmt::Display,
+        payload: Vec<u8>,
+    ) -> Result<(), PublishError> {
         self.say(topic, payload, QoS::AtMostOnce, false)
     }
 
@@ -191,7 +195,7 @@ impl Link {
     ///
     /// # Errors
     /// When it is not handed over; the link stays as it is.
-    pub fn retain(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), Unsaid> {
+    pub fn retain(&self, topic: &dyn fmt::Display, payload: Vec<u8>) -> Result<(), PublishError> {
         self.say(topic, payload, QoS::AtLeastOnce, true)
     }
 
@@ -201,24 +205,24 @@ impl Link {
         payload: Vec<u8>,
         qos: QoS,
         retains: bool,
-    ) -> Result<(), Unsaid> {
+    ) -> Result<(), PublishError> {
         let topic = topic.to_string();
         let (bytes, most) = (packet(&topic, &payload, qos), self.packet_max);
         if bytes > most {
             // The library would end the connection.
-            return Err(Unsaid::TooLong { bytes, most });
+            return Err(PublishError::TooLong { bytes, most });
         }
         if topic.is_empty() || topic.contains(['+', '#', '\0']) {
-            return Err(Unsaid::NoTopic);
+            return Err(PublishError::NoTopic);
         }
         let mut line = self.shared.line();
-        let line = line.as_mut().ok_or(Unsaid::NoBroker)?;
+        let line = line.as_mut().ok_or(PublishError::NoBroker)?;
         let is_open = qos != QoS::AtMostOnce;
         if is_open && line.open >= QUEUE {
-            return Err(Unsaid::NoRoom);
+            return Err(PublishError::NoRoom);
         }
-        let said = line.client.try_publish(topic, qos, retains, payload);
-        said.map_err(|_| Unsaid::NoRoom)?;
+        let reported = line.client.try_publish(topic, qos, retains, payload);
+        reported.map_err(|_| PublishError::NoRoom)?;
         line.open += usize::from(is_open);
         Ok(())
     }
@@ -326,7 +330,7 @@ async fn run(
     setup: &Setup,
     mut events: EventLoop,
     shared: &Shared,
-    mut tell: impl FnMut(LinkEvent) -> bool,
+    mut notify: impl FnMut(LinkEvent) -> bool,
 ) {
     // The reason why it is down, once that was reported.
     let mut told: Option<Lost> = None;
@@ -338,7 +342,7 @@ async fn run(
             if matches!(event, LinkEvent::Up { .. }) {
                 up = Some(Instant::now());
             }
-            tell(event)
+            notify(event)
         };
         let why = match empty(setup).await {
             Ok(()) => serve(setup, &mut events, shared, &mut tell_up).await,
@@ -349,7 +353,7 @@ async fn run(
             return;
         }
         let is_news = up.is_some() || told.as_ref() != Some(&why);
-        if is_news && !tell(LinkEvent::Down(why.clone())) || !setup.stays {
+        if is_news && !notify(LinkEvent::Down(why.clone())) || !setup.stays {
             return;
         }
         told = Some(why);
@@ -397,7 +401,7 @@ async fn serve(
     setup: &Setup,
     events: &mut EventLoop,
     shared: &Shared,
-    tell: &mut impl FnMut(LinkEvent) -> bool,
+    notify: &mut impl FnMut(LinkEvent) -> bool,
 ) -> Lost {
     let mut is_up = false;
     // The number of subscriptions, and the packet numbers of the optional ones.
@@ -413,7 +417,7 @@ async fn serve(
             Ok(Event::Incoming(Incoming::ConnAck(it))) => {
                 is_up = true;
                 let is_kept = it.session_present;
-                tell(LinkEvent::Up { is_kept })
+                notify(LinkEvent::Up { is_kept })
             }
             Ok(Event::Outgoing(Outgoing::Subscribe(number))) => {
                 asked += 1;
@@ -432,7 +436,7 @@ async fn serve(
                 true
             }
             Ok(Event::Incoming(Incoming::Publish(it))) => {
-                tell(published(it, setup.dialect.takes_retained))
+                notify(published(it, setup.dialect.takes_retained))
             }
             Ok(Event::Incoming(Incoming::PubAck(_))) => {
                 shared.on_acknowledged();

@@ -82,7 +82,7 @@ struct Session {
     /// [`Opener::TOLERANCE`] ago then. A recording does not count as such a start for long.
     since: Time,
     is_recent: bool,
-    heard: Time,
+    received: Time,
     bucket: Option<Bucket>,
 }
 
@@ -245,7 +245,7 @@ impl Opener {
                 window: same_epoch.map_or_else(Window::new, |former| former.window.clone()),
                 since: same_epoch.map_or(now, |former| former.since),
                 is_recent: same_epoch.map_or(is_recent, |former| former.is_recent),
-                heard: now,
+                received: now,
                 bucket: former.and_then(|former| former.bucket),
             };
             if session.is_none() {
@@ -255,7 +255,7 @@ impl Opener {
             session = self.sessions.get_mut(&(sender, start));
         }
         if let Some(session) = session {
-            session.heard = now;
+            session.received = now;
             session.window.note(head.counter);
             if let Some(limit) = self.rate {
                 let bucket = session.bucket.get_or_insert(Bucket::full(limit, now));
@@ -284,7 +284,7 @@ impl Opener {
         }
         let contradicts = self.is_ahead(head.epoch, now)
             || present
-                .is_some_and(|it| head.epoch > it.epoch && self.is_before(head.epoch, it.heard));
+                .is_some_and(|it| head.epoch > it.epoch && self.is_before(head.epoch, it.received));
         Ok(if contradicts {
             Start::Apart
         } else {
@@ -318,7 +318,7 @@ impl Opener {
         if self.sessions.len() < self.limit {
             return;
         }
-        let oldest = self.sessions.iter().min_by_key(|(_, it)| it.heard);
+        let oldest = self.sessions.iter().min_by_key(|(_, it)| it.received);
         if let Some(sender) = oldest.map(|(&sender, _)| sender) {
             self.sessions.remove(&sender);
             self.forgotten += 1;

@@ -136,7 +136,7 @@ proptest! {
         let mut wire: Vec<(usize, u64, u64, Vec<u8>)> = Vec::new();
         // The model: true if key 1 is in the ring; the epoch and the counters of each sender.
         let mut has_key = true;
-        let mut heard: [Option<(u64, BTreeSet<u64>)>; 2] = [None, None];
+        let mut received: [Option<(u64, BTreeSet<u64>)>; 2] = [None, None];
         for step in steps {
             match step {
                 Step::Seal(who, count) => {
@@ -165,7 +165,7 @@ proptest! {
                 Step::Arrive(which) => {
                     let (who, epoch, counter, datagram) = which.get(&wire);
                     let id = NodeId(*who as u64);
-                    let known = heard[*who].as_ref().filter(|it| it.0 >= *epoch);
+                    let known = received[*who].as_ref().filter(|it| it.0 >= *epoch);
                     let last = known.and_then(|it| it.1.last().copied());
                     let expected = match known {
                         Some((latest, _)) if latest > epoch => Err(Unopened::OldEpoch(id)),
@@ -176,7 +176,7 @@ proptest! {
                     };
                     prop_assert_eq!(open(&mut opener, datagram), expected);
                     if expected.is_ok() {
-                        let entry = heard[*who].get_or_insert_default();
+                        let entry = received[*who].get_or_insert_default();
                         if entry.0 < *epoch {
                             *entry = (*epoch, BTreeSet::new());
                         }
@@ -301,46 +301,46 @@ fn an_epoch_ahead_of_time_does_not_mute_its_sender() {
     const NOW: u64 = 1_700_000_000_000_000;
     const DAY: u64 = 24 * 3_600 * 1_000_000;
     let start = |since_1970: u64| sealer(5, Epoch::new(since_1970, 0).0);
-    let heard = |opener: &mut Opener, datagram: &[u8], now: u64| {
+    let received = |opener: &mut Opener, datagram: &[u8], now: u64| {
         opener.open(KIND, datagram, Time(now), &mut Vec::new())
     };
     let (mut here, mut opener) = (start(NOW - DAY), opener());
     opener.set_clock(Time(0), NOW);
     assert_eq!(
-        heard(&mut opener, &seal(&mut here, b"here"), 1),
+        received(&mut opener, &seal(&mut here, b"here"), 1),
         Ok(NodeId(5))
     );
     let mut ahead = start(NOW + 30 * DAY);
     let first = seal(&mut ahead, b"of next month");
-    assert_eq!(heard(&mut opener, &first, 2), Ok(NodeId(5)));
+    assert_eq!(received(&mut opener, &first, 2), Ok(NodeId(5)));
     assert_eq!(
-        heard(&mut opener, &seal(&mut here, b"still here"), 3),
+        received(&mut opener, &seal(&mut here, b"still here"), 3),
         Ok(NodeId(5))
     );
     let replayed = Err(Unopened::Replayed(NodeId(5)));
-    assert_eq!(heard(&mut opener, &first, 4), replayed);
+    assert_eq!(received(&mut opener, &first, 4), replayed);
     // A clock that was corrected: the next start is earlier than the start before it.
     let mut corrected = start(NOW + 1_000_000);
     let datagram = seal(&mut corrected, b"on time");
-    assert_eq!(heard(&mut opener, &datagram, 5), Ok(NodeId(5)));
+    assert_eq!(received(&mut opener, &datagram, 5), Ok(NodeId(5)));
     // When our clock has reached the wrong one, that start does not come back.
     let late = seal(&mut ahead, b"recorded, and kept for a month");
     let old = Err(Unopened::OldEpoch(NodeId(5)));
-    assert_eq!(heard(&mut opener, &late, 31 * DAY), old);
+    assert_eq!(received(&mut opener, &late, 31 * DAY), old);
     let datagram = seal(&mut corrected, b"on time");
-    assert_eq!(heard(&mut opener, &datagram, 31 * DAY), Ok(NodeId(5)));
+    assert_eq!(received(&mut opener, &datagram, 31 * DAY), Ok(NodeId(5)));
     // A minute is within the tolerance.
     assert_eq!(
-        heard(&mut opener, &seal(&mut here, b"of yesterday"), 31 * DAY),
+        received(&mut opener, &seal(&mut here, b"of yesterday"), 31 * DAY),
         old
     );
     let mut soon = start(NOW + 31 * DAY + 59_000_000);
     assert_eq!(
-        heard(&mut opener, &seal(&mut soon, b"soon"), 31 * DAY),
+        received(&mut opener, &seal(&mut soon, b"soon"), 31 * DAY),
         Ok(NodeId(5))
     );
     let datagram = seal(&mut corrected, b"too late");
-    assert_eq!(heard(&mut opener, &datagram, 31 * DAY + 1), old);
+    assert_eq!(received(&mut opener, &datagram, 31 * DAY + 1), old);
 }
 
 /// A node starts with a clock that is an hour ahead, is corrected and restarts. A recording of that hour
@@ -351,7 +351,7 @@ fn a_recording_of_a_wrong_clock_does_not_mute_its_sender() {
     const NOW: u64 = 1_700_000_000_000_000;
     const HOUR: u64 = 3_600 * 1_000_000;
     let start = |since_1970: u64| sealer(5, Epoch::new(since_1970, 0).0);
-    let heard = |opener: &mut Opener, datagram: &[u8], now: u64| {
+    let received = |opener: &mut Opener, datagram: &[u8], now: u64| {
         opener.open(KIND, datagram, Time(now), &mut Vec::new())
     };
     let (ok, old) = (Ok(NodeId(5)), Err(Unopened::OldEpoch(NodeId(5))));
@@ -362,31 +362,31 @@ fn a_recording_of_a_wrong_clock_does_not_mute_its_sender() {
     joined.set_clock(Time(0), NOW);
     for seconds in (10..7_200).step_by(10) {
         let datagram = seal(&mut corrected, b"here");
-        assert_eq!(heard(&mut joined, &datagram, seconds * 1_000_000), ok);
+        assert_eq!(received(&mut joined, &datagram, seconds * 1_000_000), ok);
     }
-    assert_eq!(heard(&mut joined, &recorded, 2 * HOUR), ok, "once");
+    assert_eq!(received(&mut joined, &recorded, 2 * HOUR), ok, "once");
     let replayed = Err(Unopened::Replayed(NodeId(5)));
-    assert_eq!(heard(&mut joined, &recorded, 2 * HOUR), replayed);
+    assert_eq!(received(&mut joined, &recorded, 2 * HOUR), replayed);
     let datagram = seal(&mut corrected, b"still here");
-    assert_eq!(heard(&mut joined, &datagram, 2 * HOUR), ok, "not mute");
+    assert_eq!(received(&mut joined, &datagram, 2 * HOUR), ok, "not mute");
     // Its next start is at a right time, and ends both.
     let mut anew = start(NOW + 2 * HOUR + 1_000_000);
     let datagram = seal(&mut anew, b"anew");
-    assert_eq!(heard(&mut joined, &datagram, 2 * HOUR + 2_000_000), ok);
+    assert_eq!(received(&mut joined, &datagram, 2 * HOUR + 2_000_000), ok);
     for former in [again, seal(&mut corrected, b"late")] {
         let now = 2 * HOUR + 3_000_000;
-        assert_eq!(heard(&mut joined, &former, now), old);
+        assert_eq!(received(&mut joined, &former, now), old);
     }
 
     let (mut former, mut ahead) = (start(NOW - HOUR), start(NOW + HOUR));
     let mut opener = opener();
     opener.set_clock(Time(0), NOW);
-    assert_eq!(heard(&mut opener, &seal(&mut former, b"early"), 1), ok);
+    assert_eq!(received(&mut opener, &seal(&mut former, b"early"), 1), ok);
     let held_back = seal(&mut former, b"held back");
-    assert_eq!(heard(&mut opener, &seal(&mut ahead, b"ahead"), 2), ok);
-    assert_eq!(heard(&mut opener, &held_back, 3), ok);
+    assert_eq!(received(&mut opener, &seal(&mut ahead, b"ahead"), 2), ok);
+    assert_eq!(received(&mut opener, &held_back, 3), ok);
     let datagram = seal(&mut ahead, b"still here");
-    assert_eq!(heard(&mut opener, &datagram, 4), ok, "not mute");
+    assert_eq!(received(&mut opener, &datagram, 4), ok, "not mute");
 }
 
 /// If our own clock is behind, all nodes are ahead, and their datagrams are opened as without a clock.
@@ -458,8 +458,8 @@ fn keys_are_rotated_without_a_gap() {
         for from in 0..nodes.len() {
             let datagram = seal(&mut nodes[from].0, b"here");
             for (to, node) in nodes.iter_mut().enumerate() {
-                let heard = open(&mut node.1, &datagram);
-                assert_eq!(heard, Ok(NodeId(from as u64)), "{from} to {to}");
+                let received = open(&mut node.1, &datagram);
+                assert_eq!(received, Ok(NodeId(from as u64)), "{from} to {to}");
             }
         }
     };
@@ -518,11 +518,11 @@ fn a_sender_is_limited_and_others_are_not() {
         burst: 5,
     }));
     let (mut loud, mut quiet) = (sealer(1, 1), sealer(2, 1));
-    let mut heard = 0;
+    let mut received = 0;
     for _ in 0..100 {
-        heard += u32::from(open(&mut opener, &seal(&mut loud, b"!")).is_ok());
+        received += u32::from(open(&mut opener, &seal(&mut loud, b"!")).is_ok());
     }
-    assert_eq!(heard, 5);
+    assert_eq!(received, 5);
     assert_eq!(
         open(&mut opener, &seal(&mut loud, b"!")),
         Err(Unopened::TooMany(NodeId(1)))

@@ -129,7 +129,12 @@ impl Directory {
     }
 
     /// Stores the source of a datagram of `member`, unless the member announces its own addresses.
-    pub fn hear(&mut self, member: Member, source: SocketAddr, on_list: impl Fn(NodeId) -> bool) {
+    pub fn receive(
+        &mut self,
+        member: Member,
+        source: SocketAddr,
+        on_list: impl Fn(NodeId) -> bool,
+    ) {
         if let Some(entry) = self.entries.get_mut(&member.id)
             && member.id <= MAX_NODE_ID
             && entry.incarnation == member.incarnation
@@ -261,7 +266,7 @@ mod tests {
         assert_eq!(Directory::seed(ids[1]), Some(1));
         assert_eq!(Directory::seed(MAX_NODE_ID), None);
         directory.announce(Member::new(ids[0].0, 9), vec![at(666)], all);
-        directory.hear(Member::new(ids[0].0, 0), at(666), all);
+        directory.receive(Member::new(ids[0].0, 0), at(666), all);
         assert_eq!(directory.get(ids[0]), Some(at(1)));
         directory.move_seed(ids[0], vec![at(7)]);
         assert_eq!(directory.get(ids[0]), Some(at(7)));
@@ -278,7 +283,7 @@ mod tests {
         assert_eq!(directory.all(last.id), [at(1), at(2)]);
         let tried: Vec<_> = (0..3).map(|_| directory.next(last.id).unwrap()).collect();
         assert_eq!(tried, [at(1), at(1), at(2)]);
-        directory.hear(last, at(1), all);
+        directory.receive(last, at(1), all);
         assert_eq!(directory.get(last.id), Some(at(1)));
         // 65,535 seeds have a stand-in.
         let stand_in = |nth| Directory::stand_in(nth).map(|id| id.0);
@@ -290,9 +295,9 @@ mod tests {
     #[test]
     fn room_is_made_by_members_that_are_on_no_list_and_never_by_seeds() {
         let mut directory = Directory::new(2, &[vec![at(9)], vec![at(8)]]);
-        directory.hear(Member::new(MAX_NODE_ID.0, 0), at(1), all);
-        directory.hear(Member::new(2, 0), at(2), all);
-        directory.hear(Member::new(3, 0), at(3), |id| id == NodeId(2));
+        directory.receive(Member::new(MAX_NODE_ID.0, 0), at(1), all);
+        directory.receive(Member::new(2, 0), at(2), all);
+        directory.receive(Member::new(3, 0), at(3), |id| id == NodeId(2));
         assert_eq!(directory.get(MAX_NODE_ID), None);
         assert_eq!(directory.get(NodeId(2)), Some(at(2)));
         assert_eq!(directory.get(NodeId(3)), Some(at(3)));
@@ -312,11 +317,11 @@ mod tests {
             assert_eq!(now.0, last.0 + u64::from(changes), "the version: {what}");
             last = now;
         };
-        directory.hear(member, at(1), all);
+        directory.receive(member, at(1), all);
         check(&directory, true, "the first datagram");
-        directory.hear(member, at(1), all);
+        directory.receive(member, at(1), all);
         check(&directory, false, "another datagram from there");
-        directory.hear(member, at(2), all);
+        directory.receive(member, at(2), all);
         check(&directory, true, "from elsewhere");
         directory.announce(member, vec![at(2)], all);
         check(&directory, false, "its announcement of the same");
@@ -328,11 +333,11 @@ mod tests {
             directory.next(member.id);
             check(&directory, changes, &format!("unanswered, {nth}"));
         }
-        directory.hear(member, at(3), all);
+        directory.receive(member, at(3), all);
         check(&directory, false, "a datagram from its present address");
-        directory.hear(member, at(4), all);
+        directory.receive(member, at(4), all);
         check(&directory, true, "a datagram from another of its addresses");
-        directory.hear(member, at(5), all);
+        directory.receive(member, at(5), all);
         check(
             &directory,
             false,
@@ -359,7 +364,7 @@ mod tests {
         let member = Member::new(1, 5);
         for (link, version) in [("%2", 2), ("%2", 2), ("%3", 3)] {
             directory.announce(member, vec![on("")], all);
-            directory.hear(member, on(link), all);
+            directory.receive(member, on(link), all);
             assert_eq!(directory.get(member.id), Some(on(link)));
             assert_eq!(directory.version(), version);
         }
@@ -370,11 +375,11 @@ mod tests {
     fn an_announcement_that_differs_is_taken_and_one_of_a_former_life_is_not() {
         let mut directory = Directory::new(2, &[]);
         let member = Member::new(1, 5);
-        directory.hear(member, at(1), all);
+        directory.receive(member, at(1), all);
         // The first address was the source of a datagram, and is announced: from now on only
         // announcements count.
         directory.announce(member, vec![at(1)], all);
-        directory.hear(member, at(2), all);
+        directory.receive(member, at(2), all);
         assert_eq!(directory.get(member.id), Some(at(1)));
         directory.announce(member, vec![at(3)], all);
         assert_eq!(directory.get(member.id), Some(at(3)));
@@ -387,13 +392,13 @@ mod tests {
     fn it_is_bounded_and_makes_room_for_members_only() {
         let mut directory = Directory::new(3, &[vec![at(9)]]);
         for id in 0..1_000_u16 {
-            directory.hear(Member::new(id.into(), 0), at(100 + id), all);
+            directory.receive(Member::new(id.into(), 0), at(100 + id), all);
         }
         assert_eq!((directory.len(), directory.refused()), (4, 997));
         assert_eq!(directory.get(NodeId(2)), Some(at(102)));
         assert_eq!(directory.get(NodeId(3)), None);
         // Nodes 0 to 2 have been forgotten by the machine; the seed stays.
-        directory.hear(Member::new(3, 0), at(103), |id| id.0 > 2);
+        directory.receive(Member::new(3, 0), at(103), |id| id.0 > 2);
         assert_eq!(
             (directory.len(), directory.get(NodeId(3))),
             (2, Some(at(103)))
@@ -405,14 +410,14 @@ mod tests {
     #[test]
     fn announced_beats_heard_and_a_later_life_beats_both() {
         let mut directory = Directory::new(3, &[]);
-        directory.hear(Member::new(1, 5), at(10), all);
-        directory.hear(Member::new(1, 5), at(11), all);
+        directory.receive(Member::new(1, 5), at(10), all);
+        directory.receive(Member::new(1, 5), at(11), all);
         assert_eq!(directory.get(NodeId(1)), Some(at(11)));
         directory.announce(Member::new(1, 5), vec![at(12)], all);
-        directory.hear(Member::new(1, 5), at(13), all);
+        directory.receive(Member::new(1, 5), at(13), all);
         directory.announce(Member::new(1, 4), vec![at(14)], all);
         assert_eq!(directory.get(NodeId(1)), Some(at(12)));
-        directory.hear(Member::new(1, 6), at(15), all);
+        directory.receive(Member::new(1, 6), at(15), all);
         assert_eq!(directory.get(NodeId(1)), Some(at(15)));
         directory.announce(Member::new(1, 7), vec!["0.0.0.0:1".parse().unwrap()], all);
         assert_eq!(directory.get(NodeId(1)), Some(at(15)));
@@ -426,11 +431,11 @@ mod tests {
         let next = |directory: &mut Directory| directory.next(member.id).unwrap().port();
         let tried: Vec<u16> = (0..7).map(|_| next(&mut directory)).collect();
         assert_eq!(tried, [1, 1, 2, 2, 3, 3, 1]);
-        directory.hear(member, at(2), all);
+        directory.receive(member, at(2), all);
         assert_eq!(next(&mut directory), 2);
         // It announces the same again, and sends from an address that it did not announce.
         directory.announce(member, vec![at(1), at(2), at(3)], all);
-        directory.hear(member, at(9), all);
+        directory.receive(member, at(9), all);
         assert_eq!([next(&mut directory), next(&mut directory)], [2, 2]);
         assert_eq!(next(&mut directory), 3);
     }

@@ -213,7 +213,7 @@ struct Socket {
 enum Fate {
     Passes,
     /// It is lost, or comes later.
-    Gone,
+    Ended,
 }
 
 impl Socket {
@@ -221,7 +221,7 @@ impl Socket {
         let mut shared = self.control.lock();
         if self.rng.chance(shared.faults.loss) {
             shared.counts.lost += 1;
-            return Fate::Gone;
+            return Fate::Ended;
         }
         let (shortest, longest) = shared.faults.delay;
         if longest == Span::ZERO && shortest == Span::ZERO {
@@ -229,7 +229,7 @@ impl Socket {
         }
         if self.delayed.len() >= DELAYED {
             shared.counts.lost += 1;
-            return Fate::Gone;
+            return Fate::Ended;
         }
         shared.counts.delayed += 1;
         drop(shared);
@@ -244,7 +244,7 @@ impl Socket {
         let due = self.clock.now() + delay;
         self.delayed
             .insert((due, self.arrived), (datagram.to_vec(), source));
-        Fate::Gone
+        Fate::Ended
     }
 
     /// The first of the delayed datagrams, if it is due.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use selvedge_camera::sections::{Command, Event, Name};
 use selvedge_camera::{Refusal, Token};
-use selvedge_core::shared::gate::{self, Keeper, Limits, Wish};
+use selvedge_core::shared::gate::{self, Controller, GateCommand, Limits};
 use thiserror::Error;
 
 use selvedge::Reject;
@@ -46,7 +46,7 @@ pub(crate) struct Gates {
 
 #[derive(Debug)]
 struct Section {
-    keeper: Keeper<Token, NoEntry>,
+    controller: Controller<Token, NoEntry>,
     settings: Settings,
     /// True if the section is open. Before, no user can enter, and all wait.
     is_open: bool,
@@ -56,7 +56,7 @@ impl Gates {
     /// Another gate to a known section, also when all its gates are dropped and it is still in use.
     /// `None` when there is no such section.
     pub(crate) fn get(&self, name: Name) -> Option<Gate> {
-        self.all.get(&name).map(|it| it.keeper.gate())
+        self.all.get(&name).map(|it| it.controller.gate())
     }
 
     /// The settings of a known section.
@@ -66,9 +66,9 @@ impl Gates {
 
     /// A gate to a section that has to be opened, in place of the section that had this name.
     pub(crate) fn add(&mut self, name: Name, settings: Settings) -> Gate {
-        let (gate, keeper) = gate::channel(settings.1);
+        let (gate, controller) = gate::channel(settings.1);
         let section = Section {
-            keeper,
+            controller,
             settings,
             is_open: false,
         };
@@ -79,19 +79,21 @@ impl Gates {
     /// The number of sections other than `name` that have a gate.
     pub(crate) fn others(&self, name: Name) -> usize {
         let others = self.all.iter().filter(|&(&other, _)| other != name);
-        others.filter(|(_, it)| !it.keeper.is_deserted()).count()
+        others
+            .filter(|(_, it)| !it.controller.is_deserted())
+            .count()
     }
 
     /// Returns true if a section is open, or has a gate.
     pub(crate) fn is_in_use(&self, name: Name) -> bool {
         let section = self.all.get(&name);
-        section.is_some_and(|it| it.is_open || !it.keeper.is_deserted())
+        section.is_some_and(|it| it.is_open || !it.controller.is_deserted())
     }
 
     /// Returns true if some section still has to be closed, because all gates to it are dropped.
     pub(crate) fn is_closing(&self) -> bool {
         let mut all = self.all.values();
-        all.any(|it| it.is_open && it.keeper.is_deserted())
+        all.any(|it| it.is_open && it.controller.is_deserted())
     }
 
     /// Returns true if there are no sections.
@@ -126,7 +128,7 @@ impl Gates {
     pub(crate) fn close(&mut self) {
         self.all.retain(|_, section| section.is_open);
         for section in self.all.values_mut() {
-            section.keeper.close();
+            section.controller.close();
         }
     }
 
@@ -134,10 +136,14 @@ impl Gates {
     pub(crate) async fn next(&mut self) -> Command {
         poll_fn(|cx| {
             for (&name, section) in self.all.iter_mut().filter(|(_, it)| it.is_open) {
-                match section.keeper.poll_recv(cx) {
-                    Poll::Ready(Ok(Wish::Enter)) => return Poll::Ready(Command::Enter(name)),
-                    Poll::Ready(Ok(Wish::Exit)) => return Poll::Ready(Command::Exit(name)),
-                    Poll::Ready(Ok(Wish::Cancel)) => return Poll::Ready(Command::Cancel(name)),
+                match section.controller.poll_recv(cx) {
+                    Poll::Ready(Ok(GateCommand::Enter)) => {
+                        return Poll::Ready(Command::Enter(name));
+                    }
+                    Poll::Ready(Ok(GateCommand::Exit)) => return Poll::Ready(Command::Exit(name)),
+                    Poll::Ready(Ok(GateCommand::Cancel)) => {
+                        return Poll::Ready(Command::Cancel(name));
+                    }
                     Poll::Ready(Err(gate::Closed)) => return Poll::Ready(Command::Close(name)),
                     Poll::Pending => {}
                 }
@@ -156,10 +162,10 @@ impl Gates {
             return;
         };
         let reported = if matches!(command, Command::Enter(_)) {
-            section.keeper.refused(reject.into())
+            section.controller.refused(reject.into())
         } else {
             // The machine has left the section already.
-            section.keeper.released()
+            section.controller.released()
         };
         debug_assert!(reported.is_ok(), "{command:?}: {reported:?}");
     }
@@ -171,13 +177,13 @@ impl Gates {
         let Some(it) = self.all.get_mut(&section) else {
             return;
         };
-        let keeper = &mut it.keeper;
+        let controller = &mut it.controller;
         let reported = match event {
-            It::Entered(token) => keeper.entered(token),
-            It::Released(_) | It::Cancelled => keeper.released(),
-            It::Refused(why) => keeper.refused(why.into()),
+            It::Entered(token) => controller.entered(token),
+            It::Released(_) | It::Cancelled => controller.released(),
+            It::Refused(why) => controller.refused(why.into()),
             It::Fenced(_) => {
-                keeper.fenced();
+                controller.fenced();
                 Ok(())
             }
             It::Waiting(_) | It::SlowPath | It::PassedOver(_) => Ok(()),
@@ -191,13 +197,14 @@ impl Gates {
 
     /// Begins a new life, in which no section is open. Guards are fenced, and waiting users are
     /// refused.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn begin_again(&mut self) {
         for section in self.all.values_mut().filter(|it| it.is_open) {
             section.is_open = false;
-            let keeper = &mut section.keeper;
+            let controller = &mut section.controller;
             // A user inside, leaving or withdrawing; or a waiting user; otherwise there is nothing
             // to report.
-            let _reported = keeper.released().is_ok() || keeper.refused(NoEntry::NewLife).is_ok();
+            let _reported =
+                controller.released().is_ok() || controller.refused(NoEntry::NewLife).is_ok();
         }
     }
 }
@@ -393,7 +400,7 @@ mod tests {
     fn a_new_life_fences_guards_and_opens_sections_anew() {
         let (mut gates, gate) = open();
         let guard = enter(&mut gates, &gate, 1);
-        gates.begin_anew();
+        gates.begin_again();
         assert!(guard.is_fenced());
         assert_eq!(gates.to_open().len(), 1);
         drop(guard);
@@ -408,7 +415,7 @@ mod tests {
         let mut enters = pin!(gate.enter());
         assert!(poll(enters.as_mut()).is_pending());
         assert!(next(&mut gates).is_some());
-        gates.begin_anew();
+        gates.begin_again();
         let refused = EnterError::Refused(NoEntry::NewLife);
         assert_eq!(poll(enters).map(Result::unwrap_err), Poll::Ready(refused));
     }

@@ -28,7 +28,7 @@ pub(crate) struct Pending {
 
 impl Pending {
     /// The command for the machine, and the key of its answer.
-    pub(crate) fn wish(&mut self, group: GroupId, question: Question) -> (Asked, Command) {
+    pub(crate) fn request(&mut self, group: GroupId, question: Question) -> (Asked, Command) {
         self.last += 1;
         let ticket = self.last;
         let command = match question {
@@ -76,7 +76,7 @@ impl Pending {
     }
 
     /// Drops all requests of the former life.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn begin_again(&mut self) {
         for reply in core::mem::take(&mut self.waiting).into_values().flatten() {
             reply.send(Err(Refused::NewLife));
         }

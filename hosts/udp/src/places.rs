@@ -41,13 +41,13 @@ impl Own {
     /// `local`; if `local` is unspecified, the addresses that it finds, as many as fit into `room` bytes.
     pub(crate) fn new(local: SocketAddr, advertised: &[SocketAddr], room: usize) -> Self {
         let local = address::canonical(local);
-        let is_told = !advertised.is_empty() || address::reachable(local);
+        let is_notified = !advertised.is_empty() || address::reachable(local);
         let advertised = advertised.iter().map(|&it| address::canonical(it));
         let mut announced: Vec<_> = advertised.collect();
-        if announced.is_empty() && is_told {
+        if announced.is_empty() && is_notified {
             announced.push(local);
         }
-        let search = (!is_told).then(Search::default);
+        let search = (!is_notified).then(Search::default);
         Self {
             local,
             announced,

@@ -71,12 +71,15 @@ pub(crate) struct Task {
 pub(crate) struct Epochs {
     length: Span,
     /// The epoch that the machine knows.
-    said: Option<u64>,
+    reported: Option<u64>,
 }
 
 impl Epochs {
     pub(crate) const fn new(length: Span) -> Self {
-        Self { length, said: None }
+        Self {
+            length,
+            reported: None,
+        }
     }
 }
 
@@ -216,7 +219,7 @@ impl Task {
                 reply.send(Ok(Answer::Members(members.collect())));
             }
             Command::Group { group, question } => {
-                let (asked, command) = self.pending.wish(group, question);
+                let (asked, command) = self.pending.request(group, question);
                 match self.command(selvedge::Command::Groups(command)) {
                     Ok(()) => self.pending.wait(asked, reply),
                     Err(reject) => reply.send(Err(reject.into())),
@@ -250,7 +253,7 @@ impl Task {
     pub(crate) fn begin_epoch(&mut self) -> Option<Span> {
         let epochs = self.epoch.as_mut()?;
         let (number, left) = clock::epoch(epochs.length);
-        if epochs.said.replace(number) != Some(number) {
+        if epochs.reported.replace(number) != Some(number) {
             let epoch = kgroup::Command::Epoch(number);
             let taken = self.command(selvedge::Command::Groups(epoch));
             debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");

@@ -157,7 +157,7 @@ impl<L: Leads> Group<L> {
                 }
                 Effect::Ask { .. }
                 | Effect::Inform { .. }
-                | Effect::Tell { .. }
+                | Effect::Answer { .. }
                 | Effect::Event(_) => {
                     left.push(effect);
                 }

@@ -49,18 +49,18 @@ const fn in_one_cluster(setup: Setup) -> Setup {
 
 pub(super) fn quick() -> Vec<Scenario> {
     let (one, two) = (Setup::of(1, ONE), Setup::of(2, TWO));
-    let one_led_anew = one.with_takeover(ANY);
+    let one_led_again = one.with_takeover(ANY);
     vec![
         holds("sequential, one device", 194, one),
         holds(
             "sequential, one device, another leader",
             29_605,
-            one_led_anew,
+            one_led_again,
         ),
         holds(
             "sequential, one device, a loss, another leader, delays",
             107_894,
-            delayed(lossy(one_led_anew, 1)),
+            delayed(lossy(one_led_again, 1)),
         ),
         holds("sequential, two devices", 4_440, two),
         holds("sequential, two devices, a loss", 3_041, lossy(two, 1)),
@@ -68,7 +68,7 @@ pub(super) fn quick() -> Vec<Scenario> {
         holds(
             "optimistic, one device, a loss, another leader",
             39_666,
-            optimistic(lossy(one_led_anew, 1)),
+            optimistic(lossy(one_led_again, 1)),
         ),
         holds(
             "optimistic, two devices of which one is shared",
@@ -157,17 +157,17 @@ const RESTARTS: &[Plan] = &[Plan {
 
 pub(super) fn deep() -> Vec<Scenario> {
     let (one, two) = (Setup::of(1, ONE), Setup::of(2, TWO));
-    let (one_led_anew, two_led_anew) = (one.with_takeover(ANY), two.with_takeover(ANY));
+    let (one_led_again, two_led_anew) = (one.with_takeover(ANY), two.with_takeover(ANY));
     vec![
         holds(
             "sequential, one device, another leader, delays",
             215_669,
-            delayed(one_led_anew),
+            delayed(one_led_again),
         ),
         holds(
             "optimistic, one device, another leader",
             84_913,
-            optimistic(one_led_anew),
+            optimistic(one_led_again),
         ),
         holds(
             "sequential, two devices, another leader",
@@ -184,7 +184,7 @@ pub(super) fn deep() -> Vec<Scenario> {
             277_058,
             Setup {
                 timeouts: true,
-                ..lossy(one_led_anew, 0)
+                ..lossy(one_led_again, 0)
             },
         ),
         holds(

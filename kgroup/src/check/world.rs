@@ -30,7 +30,7 @@ const APPLICATION: Member = Member::new(u64::MAX, 0);
 pub(super) struct Thing {
     pub(super) value: Option<State>,
     /// The commands that it received and has not done, and the seat that gave each.
-    told: BTreeSet<(Ticket, State, usize)>,
+    notified: BTreeSet<(Ticket, State, usize)>,
 }
 
 /// Violations that were seen, and the last decided steps.
@@ -235,11 +235,11 @@ impl World {
                 let Some(thing) = self.things.get_mut(number) else {
                     return;
                 };
-                let Some(told) = thing.told.iter().nth(at).cloned() else {
+                let Some(notified) = thing.notified.iter().nth(at).cloned() else {
                     return;
                 };
-                thing.told.remove(&told);
-                let (ticket, value, seat) = told;
+                thing.notified.remove(&notified);
+                let (ticket, value, seat) = notified;
                 thing.value = Some(value);
                 let cluster = self.cluster_of(ticket.device).unwrap_or_default();
                 self.with_cluster(cluster, seat, |group| {

@@ -24,7 +24,7 @@ use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 
 use self::cluster::{Cluster, Ways};
 use self::party::Role;
-pub use self::party::{Ask, Parcel, Party, Tick};
+pub use self::party::{Ask, Party, Payload, Tick};
 use self::script::{Play, Script, Stage};
 use super::{Devices, Limits, Published, Timer};
 use crate::Patience;

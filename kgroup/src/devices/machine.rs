@@ -72,7 +72,7 @@ impl DeviceLeader {
             if let Some(act) = state.act(device) {
                 self.on_found(device, act, out);
             }
-            if !state.rules().told_once() {
+            if !state.rules().notified_once() {
                 self.on_changed(state, device, out);
             }
         }
@@ -83,10 +83,10 @@ impl DeviceLeader {
     pub fn on_applied(&mut self, state: &Devices, verdict: &Verdict, out: &mut Out) {
         let device = verdict.device;
         if let Some((routine, answer)) = verdict.answer() {
-            self.tell(routine, answer, out);
+            self.notify(routine, answer, out);
         }
         if let Some(claim) = verdict.granted {
-            self.tell(claim.routine, Answer::Granted { device, claim }, out);
+            self.notify(claim.routine, Answer::Granted { device, claim }, out);
         }
         match verdict.decision {
             Decision::Gives { number } | Decision::TakenOver { number } => {
@@ -95,7 +95,7 @@ impl DeviceLeader {
             Decision::Acted { .. } | Decision::Settled { .. } => self.on_ended(state, device, out),
             Decision::Watched(routine) => self.show(state, device, routine, out),
             Decision::Unwatched(routine) => {
-                self.tell_status(state, device, routine, out);
+                self.report_status(state, device, routine, out);
                 out.push(Effect::Event(Event::Full { device, routine }));
             }
             Decision::Full(Claim { routine, .. }) => {
@@ -185,7 +185,7 @@ impl DeviceLeader {
         if verdict.decision == Decision::NoDevice {
             let device = verdict.device;
             let answer = Answer::NoDevice { device };
-            return out.push(Effect::Tell { to: from, answer });
+            return out.push(Effect::Answer { to: from, answer });
         }
         // Nothing changes, so it is answered as if it had been applied.
         self.on_applied(state, &verdict, out);
@@ -218,7 +218,7 @@ impl DeviceLeader {
         } else {
             Answer::Over { device, claim }
         };
-        out.push(Effect::Tell { to, answer });
+        out.push(Effect::Answer { to, answer });
     }
 
     /// A timer is due.
@@ -235,7 +235,7 @@ impl DeviceLeader {
         let (to, device, ..) = question;
         if state.status(device).is_none() {
             let answer = Answer::NoDevice { device };
-            return out.push(Effect::Tell { to, answer });
+            return out.push(Effect::Answer { to, answer });
         }
         if self.questions.len() >= QUESTIONS
             && let Some((&oldest, _)) = self.questions.nth(0)
@@ -249,9 +249,9 @@ impl DeviceLeader {
     }
 
     /// Sends an answer to the leader of a routine: to the node that asked last, if it is known.
-    pub(super) fn tell(&self, routine: GroupId, answer: Answer, out: &mut Out) {
+    pub(super) fn notify(&self, routine: GroupId, answer: Answer, out: &mut Out) {
         out.push(match self.askers.get(&routine) {
-            Some(&to) => Effect::Tell { to, answer },
+            Some(&to) => Effect::Answer { to, answer },
             None => Effect::Inform {
                 group: routine,
                 answer,
@@ -263,7 +263,7 @@ impl DeviceLeader {
         // Where there is no room, the routine is answered through its group.
         let _full = self.askers.insert(routine, from);
         for (_, probe) in &mut self.probes {
-            probe.on_heard(routine);
+            probe.on_received(routine);
         }
     }
 

@@ -117,7 +117,7 @@ impl Probe {
     }
 
     /// A message of a routine arrived: its interval is reset to the first one.
-    pub(super) fn on_heard(&mut self, routine: GroupId) {
+    pub(super) fn on_received(&mut self, routine: GroupId) {
         if let Ok(at) = self.place(routine)
             && let Some(unseen) = self.unseen.get_mut(at)
         {

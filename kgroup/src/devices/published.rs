@@ -21,5 +21,5 @@ pub enum Published {
 selvedge_core::published_rules! {
     unnumbered Unnumbered
     unlabelled Unlabelled
-    told_once ToldOnce
+    notified_once ToldOnce
 }

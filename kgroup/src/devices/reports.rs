@@ -102,8 +102,8 @@ impl DeviceLeader {
         routine: GroupId,
         out: &mut Out,
     ) {
-        self.tell_status(state, device, routine, out);
-        if state.rules().told_once() {
+        self.report_status(state, device, routine, out);
+        if state.rules().notified_once() {
             return;
         }
         if let Some(probe) = self.probe(device) {
@@ -125,7 +125,7 @@ impl DeviceLeader {
         };
         match version >= latest {
             true => probe.on_seen(routine),
-            false => probe.on_heard(routine),
+            false => probe.on_received(routine),
         }
     }
 
@@ -157,7 +157,7 @@ impl DeviceLeader {
         }
     }
 
-    pub(super) fn tell_status(
+    pub(super) fn report_status(
         &self,
         state: &Devices,
         device: NodeId,
@@ -170,7 +170,7 @@ impl DeviceLeader {
                 routine,
                 status,
             };
-            self.tell(routine, answer, out);
+            self.notify(routine, answer, out);
         }
     }
 

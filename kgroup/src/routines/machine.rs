@@ -150,7 +150,7 @@ impl RoutineLeader {
             Decided::Triggered { id, .. } => {
                 self.askers.retain(|&(from, asked)| {
                     if asked == id {
-                        tell(from, id, out);
+                        notify(from, id, out);
                     }
                     asked != id
                 });
@@ -194,7 +194,7 @@ impl RoutineLeader {
             return; // Meant for a group of another kind: the plans differ.
         };
         if !state.is_due(&Update::Trigger(id)) {
-            return tell(from, id, out);
+            return notify(from, id, out);
         }
         if self.askers.len() < ASKERS_MAX && !self.askers.contains(&(from, id)) {
             self.askers.push((from, id));
@@ -204,7 +204,7 @@ impl RoutineLeader {
     }
 
     /// Another group's leader answers.
-    pub fn on_told(
+    pub fn on_answered(
         &mut self,
         state: &RoutineState,
         group: GroupId,
@@ -414,9 +414,9 @@ impl RoutineLeader {
     }
 }
 
-fn tell(to: Member, id: TriggerId, out: &mut Out) {
+fn notify(to: Member, id: TriggerId, out: &mut Out) {
     let answer = Answer::Triggered(id);
-    out.push(Effect::Tell { to, answer });
+    out.push(Effect::Answer { to, answer });
 }
 
 /// The device that an answer is about.

@@ -8,7 +8,7 @@ use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_groups::{Begin, Fact, GroupId, Item, Message, Node, Place, Selection};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
-    Command, Config, Event, Held, Kgroup, LeaderEvent, Outcome, Parcel, Site, TriggerId, Update,
+    Command, Config, Event, Held, Kgroup, LeaderEvent, Outcome, Payload, Site, TriggerId, Update,
     devices,
 };
 use selvedge_routine::{Routine, State, Step};
@@ -129,10 +129,10 @@ impl Building {
     /// A node stops, and the others learn of it.
     pub(crate) fn kill(&mut self, at: usize) {
         self.net.crash(at).unwrap();
-        let gone = self.members[at];
+        let ended = self.members[at];
         for other in 0..self.members.len() {
             if other != at && self.net.is_up(other) {
-                self.net.membership(other, Delta::Failed(gone)).unwrap();
+                self.net.membership(other, Delta::Failed(ended)).unwrap();
             }
         }
     }
@@ -165,14 +165,14 @@ impl Building {
     }
 
     /// A message arrives at a node.
-    pub(crate) fn deliver(&mut self, from: Member, to: usize, item: Item<Update, Parcel>) {
+    pub(crate) fn deliver(&mut self, from: Member, to: usize, item: Item<Update, Payload>) {
         let plan = self.site.plan().unwrap().digest();
         let items = [item].into_iter().collect();
         let message = Message { plan, items };
         let input = Input::Message { from, message };
         let taken = self.net.with(to, |node, cx| node.handle(input, cx));
         taken.unwrap();
-        self.hear();
+        self.receive();
     }
 
     pub(crate) fn member(&self, at: usize) -> Member {
@@ -213,15 +213,15 @@ impl Building {
     pub(crate) fn run(&mut self, span: Span) {
         let until = self.net.now() + span;
         loop {
-            self.hear();
+            self.receive();
             let answer = self.answers.first_key_value().map(|it| it.0.0);
             let next = [answer, self.net.next_at()].into_iter().flatten().min();
             let Some(next) = next.filter(|it| *it <= until) else {
                 self.net.run_until(until);
-                return self.hear();
+                return self.receive();
             };
             self.net.run_until(next);
-            self.hear();
+            self.receive();
             while let Some(entry) = self.answers.first_entry() {
                 if entry.key().0 > next {
                     break;
@@ -233,7 +233,7 @@ impl Building {
         }
     }
 
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         let events: Vec<_> = self.net.drain_events().collect();
         for (at, node, event) in events {
             if let Event::Leader {

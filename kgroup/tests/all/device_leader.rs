@@ -190,8 +190,8 @@ fn watch(routine: u64) -> Request {
     }
 }
 
-fn tell(to: Member, answer: Answer) -> Effect<Update, Timer, Event> {
-    Effect::Tell { to, answer }
+fn notify(to: Member, answer: Answer) -> Effect<Update, Timer, Event> {
+    Effect::Answer { to, answer }
 }
 
 fn granted(claim: Claim) -> Answer {

@@ -5,7 +5,7 @@ use selvedge_groups::{
     GroupId, Item,
     store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored},
 };
-use selvedge_kgroup::{Answer, Command, Event, Kgroup, Parcel, Site};
+use selvedge_kgroup::{Answer, Command, Event, Kgroup, Payload, Site};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;
@@ -102,20 +102,20 @@ fn an_answer_to_a_former_life_is_none_to_the_present_one() {
         let command = StoreCommand::Change { ticket, operation };
         Command::Map { map, command }
     };
-    let told = |house: &Building, from: usize| {
+    let notified = |house: &Building, from: usize| {
         let events = house.events.iter().skip(from);
-        let told = events.filter_map(|(_, at, event)| match event {
+        let notified = events.filter_map(|(_, at, event)| match event {
             Event::Map {
                 event: StoreEvent::Changed { ticket, stored },
                 ..
             } if *at == 4 => Some((*ticket, *stored)),
             _ => None,
         });
-        told.collect::<Vec<_>>()
+        notified.collect::<Vec<_>>()
     };
     house.net.command(4, change(1)).unwrap();
     house.run(Span::secs(5));
-    assert_eq!(told(&house, 0), [(1, Stored::Done { version: 1 })]);
+    assert_eq!(notified(&house, 0), [(1, Stored::Done { version: 1 })]);
     house.kill(4);
     house.revive(4);
     let before = house.events.len();
@@ -126,19 +126,19 @@ fn an_answer_to_a_former_life_is_none_to_the_present_one() {
         number: 1,
         stored: Stored::Done { version: 1 },
     };
-    let late = |life| Item::Tell {
+    let late = |life| Item::Answer {
         group: map,
         life,
-        told: Parcel::Answer {
+        notified: Payload::Answer {
             of: map,
             answer: Answer::Store(answer.clone()),
         },
     };
     house.deliver(Member::new(1, 0), 4, late(0));
-    assert_eq!(told(&house, before), []);
+    assert_eq!(notified(&house, before), []);
     house.run(Span::secs(5));
     let found = Some(1);
-    assert_eq!(told(&house, before), [(2, Stored::Mismatch { found })]);
+    assert_eq!(notified(&house, before), [(2, Stored::Mismatch { found })]);
 }
 
 #[test]
@@ -147,9 +147,9 @@ fn a_leader_that_was_cut_off_gives_up_when_an_epoch_begins() {
     let old = house.leader(CLUSTER)[0];
     let others: Vec<usize> = (0..9).filter(|it| *it != old).collect();
     house.net.partition(&[[old].as_slice(), &others]).unwrap();
-    let gone = house.member(old);
+    let ended = house.member(old);
     for &at in &others {
-        house.net.membership(at, Delta::Failed(gone)).unwrap();
+        house.net.membership(at, Delta::Failed(ended)).unwrap();
     }
     house.run(Span::secs(20));
     house.net.heal();
@@ -184,17 +184,17 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
     }
     let former = members(&house, CLUSTER);
     let leader = house.member(house.leader(CLUSTER)[0]);
-    let gone = *former.iter().find(|it| **it != leader).unwrap();
-    let left = gone.id.0 as usize - 1;
+    let ended = *former.iter().find(|it| **it != leader).unwrap();
+    let left = ended.id.0 as usize - 1;
     let others: Vec<usize> = (0..9).filter(|it| *it != left).collect();
     house.net.partition(&[[left].as_slice(), &others]).unwrap();
     house.net.membership(left, Delta::Failed(leader)).unwrap();
     for &at in &others {
-        house.net.membership(at, Delta::Failed(gone)).unwrap();
+        house.net.membership(at, Delta::Failed(ended)).unwrap();
     }
     house.run(Span::secs(20));
     // The group goes on without all of its former members, and these forget it.
-    let forgetful = former.iter().filter(|it| it.id != gone.id);
+    let forgetful = former.iter().filter(|it| it.id != ended.id);
     let forgetful: Vec<usize> = forgetful.map(|it| it.id.0 as usize - 1).collect();
     for &at in &forgetful {
         house.kill(at);
@@ -210,7 +210,7 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
     assert!(leader.len() == 1 && leader[0] != left, "{leader:?}");
     let here = members(&house, CLUSTER);
     let groups = house.net.machine(left).unwrap().groups();
-    let is_member = here.iter().any(|it| it.id == gone.id);
+    let is_member = here.iter().any(|it| it.id == ended.id);
     assert_eq!(
         groups.replica(CLUSTER).is_some(),
         is_member,
@@ -223,13 +223,13 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
 fn a_leader_that_is_dead_is_not_followed_for_ever() {
     let mut house = house(3, 5);
     let dead = house.leader(CLUSTER)[0];
-    let gone = house.member(dead);
+    let ended = house.member(dead);
     let follows = |it: &(usize, &Kgroup)| {
         let replica = it.1.groups().replica(CLUSTER);
-        replica.and_then(|it| it.leader()).map(|it| it.0) == Some(gone.id)
+        replica.and_then(|it| it.leader()).map(|it| it.0) == Some(ended.id)
     };
     for at in (0..5).filter(|it| *it != dead) {
-        house.net.membership(at, Delta::Failed(gone)).unwrap();
+        house.net.membership(at, Delta::Failed(ended)).unwrap();
     }
     let following = |house: &Building| house.net.machines().filter(follows).count();
     assert_eq!(following(&house), 1, "itself");

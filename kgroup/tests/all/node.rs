@@ -10,8 +10,8 @@ use selvedge_groups::{Begin, GroupId, Item, Node, Place, Selection};
 use selvedge_kgroup::devices::Limits;
 use selvedge_kgroup::routines::{Locking, RoutineConfig, RoutineTimer};
 use selvedge_kgroup::{
-    Answer, Command, Config, Kgroup, LeaderTimer, Message, Parcel, Request, Site, Timer, TriggerId,
-    Update,
+    Answer, Command, Config, Kgroup, LeaderTimer, Message, Payload, Request, Site, Timer,
+    TriggerId, Update,
 };
 
 use crate::building::{device, switching};
@@ -89,7 +89,7 @@ impl Alone {
         taken.unwrap();
     }
 
-    fn hear(&mut self, from: Member, item: Item<Update, Parcel>) {
+    fn receive(&mut self, from: Member, item: Item<Update, Payload>) {
         let plan = self.driver.machine().groups().plan().digest();
         let items = [item].into_iter().collect();
         let message = Message { plan, items };
@@ -131,8 +131,8 @@ impl Alone {
 
     /// The nodes that were asked for a run of any routine since the last call.
     fn asked(&mut self) -> BTreeSet<u64> {
-        let is_ask = |it: &Item<Update, Parcel>| {
-            let trigger = |it: &Parcel| matches!(it, Parcel::Request(Request::Trigger(_)));
+        let is_ask = |it: &Item<Update, Payload>| {
+            let trigger = |it: &Payload| matches!(it, Payload::Request(Request::Trigger(_)));
             matches!(it, Item::Ask { asked, .. } if trigger(asked))
         };
         let sent = core::mem::take(&mut self.sent).into_iter();
@@ -151,16 +151,16 @@ fn a_trigger_is_asked_again_and_again_until_it_is_answered() {
         node.expire(due);
     }
     let answer = Answer::Triggered(TRIGGER);
-    let told = Parcel::Answer {
+    let notified = Payload::Answer {
         of: ROUTINE,
         answer,
     };
-    node.hear(
+    node.receive(
         Member::new(2, 0),
-        Item::Tell {
+        Item::Answer {
             group: ROUTINE,
             life: 0,
-            told,
+            notified,
         },
     );
     node.asked();
@@ -189,8 +189,8 @@ fn a_routine_whose_leader_asks_something_is_asked_where_that_leader_is() {
         device: NodeId(100),
         routine,
     };
-    let asked = Parcel::Request(request);
-    node.hear(Member::new(3, 0), Item::Ask { group, asked });
+    let asked = Payload::Request(request);
+    node.receive(Member::new(3, 0), Item::Ask { group, asked });
     node.sent.clear();
     node.trigger_of(routine, TRIGGER);
     assert_eq!(node.asked(), BTreeSet::from([3]));

@@ -28,7 +28,7 @@ struct Bench {
     state: RoutineState,
     leader: RoutineLeader,
     asked: Vec<Request>,
-    told: Vec<Answer>,
+    notified: Vec<Answer>,
     events: Vec<RoutineEvent>,
     armed: BTreeMap<RoutineTimer, Span>,
 }
@@ -43,7 +43,7 @@ impl Bench {
             state,
             leader,
             asked: vec![],
-            told: vec![],
+            notified: vec![],
             events: vec![],
             armed: BTreeMap::new(),
         };
@@ -63,9 +63,9 @@ impl Bench {
                     self.leader.on_applied(&self.state, &decided, &mut effects);
                 }
                 Effect::Ask { request, .. } => self.asked.push(request),
-                Effect::Tell { to, answer } => {
+                Effect::Answer { to, answer } => {
                     assert_eq!(to, ASKER);
-                    self.told.push(answer);
+                    self.notified.push(answer);
                 }
                 Effect::Arm { timer, after } | Effect::ArmAbout { timer, after } => {
                     self.armed.insert(timer, after);
@@ -84,8 +84,8 @@ impl Bench {
         self.step(|leader, state, out| leader.on_asked(state, ASKER, &request, out));
     }
 
-    fn hear(&mut self, device: u64, answer: Answer) {
-        self.step(|leader, state, out| leader.on_told(state, GroupId(device), &answer, out));
+    fn receive(&mut self, device: u64, answer: Answer) {
+        self.step(|leader, state, out| leader.on_answered(state, GroupId(device), &answer, out));
     }
 
     fn tick(&mut self, timer: RoutineTimer) {
@@ -112,7 +112,7 @@ impl Bench {
 
     fn grant(&mut self, device: u64) {
         let (claim, device_id) = (self.claim(), NodeId(device));
-        self.hear(
+        self.receive(
             device,
             Answer::Granted {
                 device: device_id,
@@ -147,7 +147,7 @@ impl Bench {
             step,
             outcome,
         };
-        self.hear(device, answer);
+        self.receive(device, answer);
     }
 
     fn released(&mut self, device: u64, claim: Claim) {
@@ -155,7 +155,7 @@ impl Bench {
             device: NodeId(device),
             claim,
         };
-        self.hear(device, answer);
+        self.receive(device, answer);
     }
 
     /// The requests since the last call: the device and the kind.
@@ -262,7 +262,7 @@ fn a_condition_is_decided_before_its_command_is_given() {
         bench.grant_all();
         assert_eq!(bench.asked(), [("read", 2)]);
         let (device, claim, step) = (NodeId(2), bench.claim(), 0);
-        bench.hear(
+        bench.receive(
             2,
             Answer::Read {
                 device,
@@ -303,11 +303,11 @@ fn a_device_without_a_group_ends_the_run_and_holds_nothing_up() {
     bench.trigger(1);
     bench.grant(1);
     let device = NodeId(2);
-    bench.hear(2, Answer::NoDevice { device });
+    bench.receive(2, Answer::NoDevice { device });
     assert_eq!(bench.state.report().unwrap().end, End::NoDevice { device });
     let claim = bench.claim();
     bench.released(1, claim);
-    bench.hear(2, Answer::NoDevice { device });
+    bench.receive(2, Answer::NoDevice { device });
     assert_eq!(*bench.state.stage(), Stage::NotTriggered);
 }
 
@@ -317,7 +317,7 @@ fn the_asker_is_told_when_its_trigger_is_decided_and_each_time_that_it_asks() {
     for _ in 0..2 {
         bench.trigger(7);
         assert_eq!(
-            core::mem::take(&mut bench.told),
+            core::mem::take(&mut bench.notified),
             [Answer::Triggered(TriggerId(7))]
         );
         assert_eq!(bench.state.instance(), 1);
@@ -336,7 +336,7 @@ fn a_status_is_seen_when_it_is_decided_and_a_leader_that_rests_is_silent() {
         routine: ROUTINE,
         status: status(version, Some(value.into())),
     };
-    bench.hear(2, shown(3, "off"));
+    bench.receive(2, shown(3, "off"));
     let seen = |version| Request::Seen {
         device: NodeId(2),
         routine: ROUTINE,
@@ -347,10 +347,10 @@ fn a_status_is_seen_when_it_is_decided_and_a_leader_that_rests_is_silent() {
     assert_eq!(bench.asked(), []);
     assert!(bench.armed.is_empty(), "it rests");
     // A late request is answered from the known state.
-    bench.hear(2, shown(2, "on"));
+    bench.receive(2, shown(2, "on"));
     assert_eq!(core::mem::take(&mut bench.asked), [seen(3)]);
     assert_eq!(bench.state.instance(), 0);
-    bench.hear(2, shown(4, "on"));
+    bench.receive(2, shown(4, "on"));
     assert_eq!(bench.asked(), [("seen", 2), ("lock", 1)]);
     assert_eq!(bench.events, [RoutineEvent::Triggered { instance: 1 }]);
 }
@@ -361,7 +361,7 @@ fn answers_of_others_count_for_nothing() {
     bench.trigger(1);
     let (claim, device) = (bench.claim(), NodeId(1));
     let granted = |claim| Answer::Granted { device, claim };
-    bench.hear(2, granted(claim));
+    bench.receive(2, granted(claim));
     let others = [
         Claim {
             routine: GroupId(101),
@@ -377,13 +377,13 @@ fn answers_of_others_count_for_nothing() {
         },
     ];
     for other in others {
-        bench.hear(1, granted(other));
+        bench.receive(1, granted(other));
     }
     assert_eq!(bench.asked(), [("lock", 1)]);
     // A former leader of the cluster does not know that the claim holds the device.
     bench.grant(1);
     bench.grant(2);
     assert_eq!(bench.state.step(), Some(0));
-    bench.hear(1, Answer::Over { device, claim });
+    bench.receive(1, Answer::Over { device, claim });
     assert_eq!(bench.state.step(), Some(0));
 }

@@ -135,7 +135,7 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
         .command(3, Command::Map { map, command: get })
         .unwrap();
     house.run(Span::secs(3));
-    let told: Vec<_> = house
+    let notified: Vec<_> = house
         .events
         .iter()
         .filter_map(|(_, at, event)| match event {
@@ -144,14 +144,14 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
         })
         .collect();
     let changed = |at, ticket, stored| (at, StoreEvent::Changed { ticket, stored });
-    assert!(told.contains(&changed(0, 1, Stored::Done { version: 1 })));
-    assert!(told.contains(&changed(1, 2, Stored::Mismatch { found: Some(1) })));
-    let watched = told.iter().filter(|it| it.0 == 6).count();
-    assert_eq!(watched, 2, "nothing, and then what was put: {told:?}");
-    let found = told.iter().any(|it| {
+    assert!(notified.contains(&changed(0, 1, Stored::Done { version: 1 })));
+    assert!(notified.contains(&changed(1, 2, Stored::Mismatch { found: Some(1) })));
+    let watched = notified.iter().filter(|it| it.0 == 6).count();
+    assert_eq!(watched, 2, "nothing, and then what was put: {notified:?}");
+    let found = notified.iter().any(|it| {
         it.0 == 3 && matches!(&it.1, StoreEvent::Found { entry: Some(entry), .. } if *entry.value == *b"shut")
     });
-    assert!(found, "{told:?}");
+    assert!(found, "{notified:?}");
 }
 
 /// A watch is renewed with the leader that is known, in every eighth tick.
@@ -322,12 +322,12 @@ fn members_that_are_gone_wait_for_no_epoch() {
         for at in 0..9 {
             house.net.command(at, Command::Epoch(2)).unwrap();
         }
-        let gone = NodeId(victim as u64 + 1);
+        let ended = NodeId(victim as u64 + 1);
         let names_it = |house: &Building, group| {
             let leader = house.leader(group);
             let node = house.net.machine(*leader.first()?)?;
             let configuration = node.groups().replica(group)?.configuration();
-            Some(configuration.voter(gone).is_some())
+            Some(configuration.voter(ended).is_some())
         };
         let groups: Vec<GroupId> = house.site.groups().collect();
         let named = groups
@@ -387,13 +387,13 @@ fn a_node_that_leads_a_group_no_more_has_none_of_its_timers() {
 /// Questions that take each other's hint would never find their groups.
 #[test]
 fn a_node_has_hints_for_all_groups_that_it_may_ask_at_once() {
-    let config = Config::new().with_groups(groups::Config::new().with_hints(1));
+    let config = Config::new().with_groups(groups::Config::new().with_leader_hints(1));
     let routines = [switching(&[1, 3], "on"), switching(&[3, 4], "off")];
     let house = Building::with_config(config, 1, (5, 4, 1), Link::default(), routines);
     let pending = usize::from(config.maps.pending);
     let asked = house.site.groups().count() + 2 * pending;
     for (at, node) in house.net.machines() {
-        let hints = usize::from(node.groups().config().hints);
-        assert!(hints >= asked, "{at} has {hints} for {asked}");
+        let leader_hints = usize::from(node.groups().config().leader_hints);
+        assert!(leader_hints >= asked, "{at} has {leader_hints} for {asked}");
     }
 }

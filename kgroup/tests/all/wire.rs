@@ -10,12 +10,12 @@ use selvedge_groups::{Begin, Item, Message, Misbehaviour, Node, Place, Reject, S
 use selvedge_kgroup::devices::{self, Devices, Limits};
 use selvedge_kgroup::routines::{self, Definition};
 use selvedge_kgroup::{
-    Claim, Config, Delivery, Kgroup, Outcome, Parcel, Patience, Request, Site, Status, Update,
+    Claim, Config, Delivery, Kgroup, Outcome, Patience, Payload, Request, Site, Status, Update,
 };
 use selvedge_replica::{Body, State as _};
 use selvedge_routine::{Routine, State, Step};
 
-type Sent = Message<Update, Parcel>;
+type Sent = Message<Update, Payload>;
 
 const CLAIM: Claim = Claim {
     routine: Site::routine(3),
@@ -30,7 +30,7 @@ fn site() -> Arc<Site> {
     Arc::new(Site::new(Selection::new().with_failures(1), nodes, devices, 2).unwrap())
 }
 
-fn items() -> Vec<Item<Update, Parcel>> {
+fn items() -> Vec<Item<Update, Payload>> {
     let request = Request::Lock {
         device: NodeId(101),
         claim: CLAIM,
@@ -56,12 +56,12 @@ fn items() -> Vec<Item<Update, Parcel>> {
         },
         Item::Ask {
             group,
-            asked: Parcel::Request(request),
+            asked: Payload::Request(request),
         },
-        Item::Tell {
+        Item::Answer {
             group,
             life: 6,
-            told: Parcel::Answer { of: group, answer },
+            notified: Payload::Answer { of: group, answer },
         },
         Item::Where {
             group,
@@ -91,11 +91,11 @@ fn the_bytes_of_a_message_stay_the_same() {
     let head = [132, 134, 136, 8, 6];
     let replica = [0, 4, 2, 10, 9];
     let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0];
-    let tell = [2, 4, 6, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
+    let notify = [2, 4, 6, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
     let places = [3, 4, 4, 1, 7, 3, 7, 8, 9];
     let inquire = [4, 4, 2];
     let here = [5, 4, 1, 2];
-    let parts: [&[u8]; 7] = [&head, &replica, &ask, &tell, &places, &inquire, &here];
+    let parts: [&[u8]; 7] = [&head, &replica, &ask, &notify, &places, &inquire, &here];
     assert_eq!(bytes, parts.concat());
     assert_eq!(postcard::from_bytes::<Sent>(&bytes).unwrap(), message);
 }
@@ -340,7 +340,7 @@ fn garbage_changes_little() {
             bytes[at] = rng.next_u32() as u8;
         }
         bytes.extend((0..rng.next_u32() % 20).map(|it| it as u8));
-        let Ok((item, _)) = postcard::take_from_bytes::<Item<Update, Parcel>>(&bytes) else {
+        let Ok((item, _)) = postcard::take_from_bytes::<Item<Update, Payload>>(&bytes) else {
             continue;
         };
         let from = Member::new(u64::from(rng.next_u32() % 8), rng.next_u32() % 2);

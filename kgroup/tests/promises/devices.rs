@@ -101,12 +101,12 @@ impl World {
     }
 
     /// A host is given a command.
-    pub(crate) fn act(&mut self, me: Member, said: Real, ticket: Ticket, value: State) {
+    pub(crate) fn act(&mut self, me: Member, reported: Real, ticket: Ticket, value: State) {
         self.runs.given(me, ticket);
         let slow = self.percent(self.devices.slow);
         let slow = if slow { LATEST } else { 100_000 };
         let when = self.now + self.below(slow);
-        if when - said > LATEST {
+        if when - reported > LATEST {
             return;
         }
         if self.devices.unreachable.contains(&(me.id.0, ticket.device)) {

@@ -21,7 +21,7 @@ impl World {
         self.wake_all();
         // All late messages have arrived.
         self.run_for(30 * SECOND);
-        self.tell_all();
+        self.notify_all();
         self.epoch += 1;
         let epoch = self.epoch;
         self.begin_epoch(epoch, SECOND, 0);
@@ -31,11 +31,11 @@ impl World {
             let lead = self.pick(&[0, 0, 0, 1, 50]);
             self.command(id, Command::Epoch(epoch + lead));
         }
-        self.tell_all();
+        self.notify_all();
     }
 
     /// Membership reports each node to all others.
-    fn tell_all(&mut self) {
+    fn notify_all(&mut self) {
         for id in self.ids() {
             for other in self.ids() {
                 if id == other {

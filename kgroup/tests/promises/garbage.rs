@@ -2,7 +2,7 @@
 
 use selvedge_core::{Input, Member, NodeId};
 use selvedge_groups::{GroupId, Item, store::StoreRequest};
-use selvedge_kgroup::{Message, Parcel, Request, TriggerId, Update};
+use selvedge_kgroup::{Message, Payload, Request, TriggerId, Update};
 use selvedge_sim::histories::History;
 
 use crate::world::World;
@@ -129,7 +129,7 @@ impl World {
     }
 }
 
-fn ask(group: GroupId, request: Request) -> Item<Update, Parcel> {
-    let asked = Parcel::Request(request);
+fn ask(group: GroupId, request: Request) -> Item<Update, Payload> {
+    let asked = Payload::Request(request);
     Item::Ask { group, asked }
 }

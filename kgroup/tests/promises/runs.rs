@@ -41,7 +41,7 @@ pub(crate) struct Runs {
     reports: BTreeMap<Run, Report>,
     /// The requests to a node, in its present life or its next one.
     pub(crate) asked: BTreeSet<(u64, GroupId, TriggerId)>,
-    told: BTreeSet<(Member, GroupId, TriggerId)>,
+    notified: BTreeSet<(Member, GroupId, TriggerId)>,
     pub(crate) ids: BTreeMap<GroupId, u64>,
     /// The least number of runs for the requests.
     least: BTreeMap<GroupId, u64>,
@@ -118,10 +118,13 @@ impl Runs {
             was,
             "{me:?} {id:?}: no node asked, or the answer came twice"
         );
-        assert!(self.told.insert((me, routine, id)), "the answer came twice");
+        assert!(
+            self.notified.insert((me, routine, id)),
+            "the answer came twice"
+        );
     }
 
-    pub(crate) fn said(&mut self, group: GroupId, event: RoutineEvent) {
+    pub(crate) fn reported(&mut self, group: GroupId, event: RoutineEvent) {
         match event {
             RoutineEvent::Reports(report) => self.report(group, &report),
             RoutineEvent::NoDevice { device } => {
@@ -362,7 +365,7 @@ impl World {
         let key = (id, routine, trigger);
         if !self.is_awake(id)
             || self.runs.asked.contains(&key)
-            || self.runs.told.contains(&(me, routine, trigger))
+            || self.runs.notified.contains(&(me, routine, trigger))
         {
             return;
         }

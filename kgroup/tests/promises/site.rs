@@ -137,7 +137,7 @@ pub(crate) fn config(rng: &mut Choices, kind: Kind, round_trip: u64) -> Config {
     it.groups.patience = Span::millis(rng.pick(&[500, 1_000, 3_000]).max(4 * least));
     it.groups.stagger = Span::millis(rng.pick(&[0, 500, 10_000]));
     it.groups.replace_after = rng.pick(&[1, 2, 2, 200]);
-    it.groups.hints = rng.pick(&[256, 256, 8]);
+    it.groups.leader_hints = rng.pick(&[256, 256, 8]);
     it.maps.resend = resend(rng);
     it.routines.resend = resend(rng);
     it.routines.backoff = Span::millis(rng.pick(&[50, 200]));
@@ -151,7 +151,7 @@ pub(crate) fn config(rng: &mut Choices, kind: Kind, round_trip: u64) -> Config {
             .replica
             .with_pending(rng.pick(&[1, 2]))
             .with_peers(64);
-        it.groups.hints = rng.pick(&[1, 2]);
+        it.groups.leader_hints = rng.pick(&[1, 2]);
         it.maps.pending = rng.pick(&[1, 2]);
         it.devices.resend_most = it.devices.resend;
         it.routines.backoff_most = it.routines.backoff;

@@ -198,8 +198,8 @@ fn fault(world: &mut World) {
     match world.below(30) {
         0..5 => {
             let after = world.below(4_000_000);
-            let told = world.percent(70);
-            world.crash(id, after, told);
+            let notified = world.percent(70);
+            world.crash(id, after, notified);
         }
         5 => world.blackout(),
         6..9 => {
@@ -263,7 +263,7 @@ fn fault(world: &mut World) {
                 _ => Delta::Refuted(member),
             };
             if id != other {
-                world.tell(id, delta);
+                world.notify(id, delta);
             }
         }
     }
@@ -310,7 +310,7 @@ fn phase(world: &mut World, kind: Kind) {
 }
 
 /// Runs one history.
-pub(crate) fn tell(kind: Kind, choices: Choices, all: &mut Totals) {
+pub(crate) fn notify(kind: Kind, choices: Choices, all: &mut Totals) {
     let mut world = begin(kind, choices);
     let phases = 1 + world.below(3);
     for _ in 0..phases {

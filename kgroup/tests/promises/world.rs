@@ -159,7 +159,7 @@ impl History for World {
         self.states.see(&self.site, note);
     }
 
-    fn event(&mut self, me: Member, said: Real, event: Event) {
+    fn event(&mut self, me: Member, reported: Real, event: Event) {
         match event {
             Event::Map { map, event } => self.answered(me, map, event),
             Event::Triggered { routine, id } => self.runs.triggered(me, routine, id),
@@ -170,9 +170,9 @@ impl History for World {
                         assert_eq!(of, ticket, "effects are out of order");
                         self.runs.name(ticket, named);
                     }
-                    self.act(me, said, ticket, value);
+                    self.act(me, reported, ticket, value);
                 }
-                LeaderEvent::Routine(event) => self.runs.said(group, event),
+                LeaderEvent::Routine(event) => self.runs.reported(group, event),
                 _ => {}
             },
             _ => {}
@@ -323,7 +323,7 @@ impl World {
     }
 
     /// Stops a node, and notifies the others or not.
-    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_told: bool) {
+    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_notified: bool) {
         let node = &self.nodes[&id];
         if node.host.is_none() || (!node.stores && !self.may_forget(id)) {
             return;
@@ -339,7 +339,7 @@ impl World {
             compact(&mut node.disk.facts);
         }
         node.life += skipped;
-        if is_told {
+        if is_notified {
             let delta = match self.below(3) {
                 0 => Delta::Left(me),
                 1 => Delta::Confirmed(me),
@@ -353,8 +353,8 @@ impl World {
     pub(crate) fn blackout(&mut self) {
         for id in self.ids() {
             let after = self.below(3_000_000);
-            let told = self.percent(20);
-            self.crash(id, after, told);
+            let notified = self.percent(20);
+            self.crash(id, after, notified);
         }
     }
 
@@ -374,7 +374,7 @@ impl World {
     pub(crate) fn spread(&mut self, delta: Delta) {
         for to in self.ids() {
             if to != delta.member().id.0 {
-                self.tell(to, delta);
+                self.notify(to, delta);
             }
         }
     }

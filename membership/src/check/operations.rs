@@ -19,7 +19,7 @@ use selvedge_sim::operations::{Broken, Mesh, Operation, Step, Watch};
 
 use super::promises::is_timed;
 use crate::{Command, Config, ConfigError, Membership, Metadata, Phase, Published, Selection};
-use model::Told;
+use model::Notified;
 
 /// The number of nodes.
 const NODES: u64 = 4;
@@ -112,7 +112,7 @@ struct World<'a> {
 struct Watcher<'a> {
     config: Config,
     rules: &'a [Published],
-    told: Vec<Told>,
+    notified: Vec<Notified>,
     /// The life before the step, and whether it had no mesh.
     before: (Member, bool),
     /// The distance of the next life's number from the one before.
@@ -128,7 +128,7 @@ impl<'a> World<'a> {
         let watch = Watcher {
             config,
             rules,
-            told: (0..NODES).map(|_| Told::default()).collect(),
+            notified: (0..NODES).map(|_| Notified::default()).collect(),
             before: (Member::default(), false),
             step: 1,
             summary: Summary::default(),
@@ -224,7 +224,7 @@ impl Watch<Membership> for Watcher<'_> {
 
     fn after(&mut self, step: &Step<'_, Membership>) -> Result<(), String> {
         let machine = step.machine();
-        let Some(told) = self.told.get_mut(step.at) else {
+        let Some(notified) = self.notified.get_mut(step.at) else {
             return Ok(());
         };
         for effect in step.effects {
@@ -240,15 +240,15 @@ impl Watch<Membership> for Watcher<'_> {
                     self.summary.longest_frame = self.summary.longest_frame.max(len);
                 }
                 Effect::Multicast { .. } => return Err("a multicast".into()),
-                Effect::Event(event) => self.summary.deltas += u64::from(told.event(event)?),
+                Effect::Event(event) => self.summary.deltas += u64::from(notified.event(event)?),
             }
         }
         let (before, was_idle) = self.before;
         if machine.phase() == Phase::Idle && !was_idle {
             // It forgot the mesh, and its next life begins.
-            *told = Told::default();
+            *notified = Notified::default();
         }
-        told.compare(machine)?;
+        notified.compare(machine)?;
         if !is_timed(machine, step.driver.timers().map(|(timer, _)| timer)) {
             return Err(format!(
                 "{:?} has a suspicion without a timer, or a timer without one",
@@ -273,8 +273,8 @@ impl Watch<Membership> for Watcher<'_> {
             incarnation,
             ..before
         };
-        if let Some(told) = self.told.get_mut(seat) {
-            *told = Told::default();
+        if let Some(notified) = self.notified.get_mut(seat) {
+            *notified = Notified::default();
         }
         // The settings were taken at the beginning.
         Some((me, self.machine(me).ok()?))

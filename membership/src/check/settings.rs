@@ -56,7 +56,7 @@ pub struct Start {
     /// True if a node that returns asks a seed to let it in; if not, it begins a mesh of its own.
     pub seeded: bool,
     /// The metadata of each node's first life, and of the lives after it.
-    pub said: [&'static [u8]; 2],
+    pub reported: [&'static [u8]; 2],
     /// The bounds on faults.
     pub bounds: Bounds,
 }
@@ -72,7 +72,7 @@ impl Start {
             rule: None,
             comeback: 1,
             seeded: true,
-            said: [&[], &[]],
+            reported: [&[], &[]],
             bounds,
         }
     }
@@ -83,7 +83,7 @@ impl Start {
         Self {
             comeback: 0,
             seeded: false,
-            said: [b"b", b"a"],
+            reported: [b"b", b"a"],
             ..Self::meshed(2, bounds)
         }
     }
@@ -92,22 +92,22 @@ impl Start {
         Member::new(node as u64, 5)
     }
 
-    fn machine(&self, member: Member, said: &[u8]) -> Option<Membership> {
+    fn machine(&self, member: Member, reported: &[u8]) -> Option<Membership> {
         let made = match self.rule {
             Some(rule) => Membership::published(member, self.config.clone(), &[rule]),
             None => Membership::new(member, self.config.clone()),
         };
         let mut machine = made.ok()?;
-        machine.replace_own_metadata(Metadata(said.into()));
+        machine.replace_own_metadata(Metadata(reported.into()));
         Some(machine)
     }
 
     fn first_life(&self, node: usize) -> Option<Membership> {
-        let [said, _] = self.said;
-        let mut machine = self.machine(Self::member(node), said)?;
+        let [reported, _] = self.reported;
+        let mut machine = self.machine(Self::member(node), reported)?;
         if node < self.meshed {
             let others = (0..self.meshed).filter(|&other| other != node);
-            machine.begin_meshed(others.map(Self::member), said);
+            machine.begin_meshed(others.map(Self::member), reported);
         }
         Some(machine)
     }
@@ -115,11 +115,11 @@ impl Start {
 
 impl Membership {
     /// Puts this node into a mesh with `others`, as if they had always known each other.
-    fn begin_meshed(&mut self, others: impl Iterator<Item = Member>, said: &[u8]) {
+    fn begin_meshed(&mut self, others: impl Iterator<Item = Member>, reported: &[u8]) {
         self.presence.enter();
         for other in others {
             let weight = self.default_weight();
-            let metadata = Metadata(said.into());
+            let metadata = Metadata(reported.into());
             match self.list.insert(other, 0, metadata, weight, 0) {
                 Ok(slot) => self.list.note(slot, |entry| entry.set_reported()),
                 Err(_) => self.counters.list_full += 1,
@@ -157,9 +157,9 @@ pub fn mesh(start: &Start) -> Model<Membership, Witness> {
                 id: remains.me().id,
                 incarnation: Incarnation(remains.me().incarnation.0.wrapping_add(step)),
             };
-            let [_, said] = again.said;
+            let [_, reported] = again.reported;
             again
-                .machine(member, said)
+                .machine(member, reported)
                 .unwrap_or_else(|| remains.clone())
         })
         .show(show)
@@ -183,10 +183,10 @@ fn show(machine: &Membership) -> String {
         if let Some(entry) = machine.list.entry(slot) {
             let (member, standing) = (entry.member(), entry.standing());
             line += &format!(" {member:?} {standing:?} r{}", entry.revision());
-            if let Some(Metadata(said)) = machine.list.metadata(slot)
-                && !said.is_empty()
+            if let Some(Metadata(reported)) = machine.list.metadata(slot)
+                && !reported.is_empty()
             {
-                line += &format!(" {said:?}");
+                line += &format!(" {reported:?}");
             }
             line += ",";
         }

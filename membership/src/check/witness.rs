@@ -14,7 +14,7 @@ pub struct Witness {
     /// By node: the identities under which its lives took part, the present one last.
     identities: Vec<Vec<Member>>,
     /// By observer and node: the last life in a delta, and whether it has left.
-    told: Vec<Vec<(NodeId, Incarnation, bool)>>,
+    notified: Vec<Vec<(NodeId, Incarnation, bool)>>,
     pub(super) reused: bool,
     pub(super) went_back: bool,
     pub(super) came_back: bool,
@@ -26,7 +26,7 @@ impl Witness {
     pub fn new(nodes: usize, meshed: &[Member]) -> Self {
         let mut witness = Self {
             identities: vec![Vec::new(); nodes],
-            told: vec![Vec::new(); nodes],
+            notified: vec![Vec::new(); nodes],
             reused: false,
             went_back: false,
             came_back: false,
@@ -50,13 +50,13 @@ impl Witness {
     }
 
     fn joined(&mut self, node: usize, member: Member) {
-        let Some(told) = self.told.get_mut(node) else {
+        let Some(notified) = self.notified.get_mut(node) else {
             return;
         };
-        let known = told.iter_mut().find(|(id, ..)| *id == member.id);
+        let known = notified.iter_mut().find(|(id, ..)| *id == member.id);
         let Some((_, incarnation, has_left)) = known else {
-            told.push((member.id, member.incarnation, false));
-            told.sort_unstable_by_key(|&(id, ..)| id);
+            notified.push((member.id, member.incarnation, false));
+            notified.sort_unstable_by_key(|&(id, ..)| id);
             return;
         };
         self.went_back |= incarnation.newer_than(member.incarnation);
@@ -67,8 +67,8 @@ impl Witness {
 
     fn left(&mut self, node: usize, member: Member) {
         self.joined(node, member);
-        let told = self.told.get_mut(node).into_iter().flatten();
-        for (_, _, has_left) in told.filter(|(id, ..)| *id == member.id) {
+        let notified = self.notified.get_mut(node).into_iter().flatten();
+        for (_, _, has_left) in notified.filter(|(id, ..)| *id == member.id) {
             *has_left = true;
         }
     }
@@ -90,8 +90,8 @@ impl Observer<Membership> for Witness {
     }
 
     fn crashed(&mut self, node: usize) {
-        if let Some(told) = self.told.get_mut(node) {
-            told.clear();
+        if let Some(notified) = self.notified.get_mut(node) {
+            notified.clear();
         }
     }
 }

@@ -99,16 +99,16 @@ fn a_list_grows_when_its_limit_is_raised() {
             .with_tombstone_limit(4)
     };
     let mut ring = Ring::joined(2, &config(5));
-    let tell = |ring: &mut Ring| {
+    let notify = |ring: &mut Ring| {
         let mut message = Message::bare(Body::Ack { origin: None });
         message.records.extend((10..30).map(alive));
         ring.step(0, from_one(message)).unwrap();
         ring.nodes[0].machine().members().count()
     };
-    assert_eq!(tell(&mut ring), 5);
+    assert_eq!(notify(&mut ring), 5);
     ring.command(0, Command::Configure(Box::new(config(9))))
         .unwrap();
-    assert_eq!(tell(&mut ring), 9);
+    assert_eq!(notify(&mut ring), 9);
 }
 
 #[test]
@@ -486,11 +486,11 @@ fn queues_give_up_the_oldest_and_count_it() {
     assert_eq!(counters.updates_dropped - before, 10 - 3);
     assert_eq!(counters.broadcasts_dropped, 5 - 2);
     // Broadcasts that are not passed on any more were delivered all the same.
-    let told = ring
+    let notified = ring
         .events
         .iter()
         .filter(|(_, event)| matches!(event, Event::Broadcast { .. }));
-    assert_eq!(told.count(), 5);
+    assert_eq!(notified.count(), 5);
 }
 
 #[test]

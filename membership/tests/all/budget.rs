@@ -167,8 +167,8 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
         let len = frame_len(from, message);
         assert!(from.id.0 > 0 || len <= 127, "{len} bytes: {message:?}");
         let metadata = message.records.iter().filter_map(|it| it.claim.metadata());
-        let told = metadata.map(|metadata| metadata.0.len()).max();
-        assert!(from.id.0 > 0 || told <= Some(limit), "{message:?}");
+        let notified = metadata.map(|metadata| metadata.0.len()).max();
+        assert!(from.id.0 > 0 || notified <= Some(limit), "{message:?}");
         true
     });
     for node in [1, 2] {

@@ -32,7 +32,7 @@ fn record() -> impl Strategy<Value = Record> {
     })
 }
 
-fn hear(ring: &mut Ring, records: &[Record]) {
+fn receive(ring: &mut Ring, records: &[Record]) {
     for record in records {
         let mut message = Message::bare(Body::Ack { origin: None });
         message.records.push(record.clone());
@@ -70,7 +70,7 @@ proptest! {
     ) {
         let lists = [first, second].map(|records| {
             let mut ring = Ring::joined(2, &plain());
-            hear(&mut ring, &records);
+            receive(&mut ring, &records);
             list(&ring)
         });
         prop_assert_eq!(&lists[0], &lists[1]);
@@ -92,7 +92,7 @@ proptest! {
             .map(|(revision, claim)| Record { member, revision, claim })
             .collect();
         let mut ring = Ring::joined(2, &plain());
-        hear(&mut ring, &records);
+        receive(&mut ring, &records);
         prop_assert_eq!(ring.status(0, NodeId(20).0), Some(Status::Left));
     }
 }

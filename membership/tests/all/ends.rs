@@ -17,7 +17,7 @@ use selvedge_membership::{
     Age, Body, Claim, Command, Event, Membership, Message, Metadata, Record, Reject, Status,
 };
 
-fn told(lone: &Lone) -> Vec<Delta> {
+fn notified(lone: &Lone) -> Vec<Delta> {
     let delta = |effect: &Effect<_>| match effect {
         Effect::Event(Event::Membership(delta)) => Some(*delta),
         _ => None,
@@ -25,14 +25,14 @@ fn told(lone: &Lone) -> Vec<Delta> {
     lone.effects.iter().filter_map(delta).collect()
 }
 
-fn hear(lone: &mut Lone, member: Member, revision: u32, claim: Claim) {
+fn receive(lone: &mut Lone, member: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
         member,
         revision,
         claim,
     });
-    lone.hear(Member::new(2, 0), message);
+    lone.receive(Member::new(2, 0), message);
 }
 
 fn failed() -> Claim {
@@ -44,25 +44,25 @@ fn the_end_of_a_life_that_was_never_here_is_told_once() {
     let mut lone = Lone::new(quiet(), &[1]);
     let [left, lost] = [Member::new(8, 3), Member::new(9, 0)];
     for _ in 0..2 {
-        hear(&mut lone, left, 0, Claim::Left(Age::default()));
-        hear(&mut lone, lost, 0, failed());
+        receive(&mut lone, left, 0, Claim::Left(Age::default()));
+        receive(&mut lone, lost, 0, failed());
     }
-    assert_eq!(told(&lone), [Delta::Left(left), Delta::Failed(lost)]);
+    assert_eq!(notified(&lone), [Delta::Left(left), Delta::Failed(lost)]);
     // It lives after all, which is news.
     lone.effects.clear();
-    hear(&mut lone, lost, 1, Claim::Alive(Metadata::default()));
-    assert_eq!(told(&lone), [Delta::Joined(lost)]);
+    receive(&mut lone, lost, 1, Claim::Alive(Metadata::default()));
+    assert_eq!(notified(&lone), [Delta::Joined(lost)]);
 }
 
 #[test]
 fn each_life_that_was_over_when_it_was_heard_of_is_told() {
     let mut lone = Lone::new(quiet(), &[1]);
     let life = |incarnation| Member::new(9, incarnation);
-    hear(&mut lone, life(0), 0, Claim::Alive(Metadata::default()));
-    hear(&mut lone, life(1), 0, failed());
-    hear(&mut lone, life(2), 0, Claim::Left(Age::default()));
+    receive(&mut lone, life(0), 0, Claim::Alive(Metadata::default()));
+    receive(&mut lone, life(1), 0, failed());
+    receive(&mut lone, life(2), 0, Claim::Left(Age::default()));
     assert_eq!(
-        told(&lone),
+        notified(&lone),
         [
             Delta::Joined(life(0)),
             Delta::Confirmed(life(0)),
@@ -74,9 +74,9 @@ fn each_life_that_was_over_when_it_was_heard_of_is_told() {
 }
 
 /// The deltas about one life.
-fn told_of(lone: &Lone, member: Member) -> Vec<Delta> {
-    let told = told(lone).into_iter();
-    told.filter(|it| it.member() == member).collect()
+fn notified_of(lone: &Lone, member: Member) -> Vec<Delta> {
+    let notified = notified(lone).into_iter();
+    notified.filter(|it| it.member() == member).collect()
 }
 
 /// Another protocol waits for it, and no member ever reported it.
@@ -85,13 +85,13 @@ fn who_is_asked_after_is_silent_and_is_declared_failed() {
     let mut lone = Lone::new(quiet(), &[1]);
     let silent = Member::new(9, 3);
     lone.command(Command::Inquire(silent));
-    assert_eq!(told_of(&lone, silent), [Delta::Joined(silent)]);
+    assert_eq!(notified_of(&lone, silent), [Delta::Joined(silent)]);
     for _ in 0..100 {
         let now = lone.driver.deadline().unwrap();
         lone.silence(now);
     }
     assert_eq!(
-        told_of(&lone, silent),
+        notified_of(&lone, silent),
         [
             Delta::Joined(silent),
             Delta::Suspected(silent),
@@ -106,16 +106,16 @@ fn who_is_asked_after_and_answers_is_listed() {
     let here = Member::new(9, 3);
     lone.command(Command::Inquire(here));
     assert!(pings(&lone.effects).contains(&here));
-    lone.hear(here, Message::bare(Body::Ack { origin: None }));
+    lone.receive(here, Message::bare(Body::Ack { origin: None }));
     for _ in 0..20 {
         lone.period(None);
     }
-    assert_eq!(told_of(&lone, here), [Delta::Joined(here)]);
+    assert_eq!(notified_of(&lone, here), [Delta::Joined(here)]);
     // Another protocol reports a later life: the node is asked itself.
     let later = Member::new(9, 4);
     lone.effects.clear();
     lone.command(Command::Inquire(later));
-    assert_eq!(told(&lone), []);
+    assert_eq!(notified(&lone), []);
     let asks = |it: &Effect<Membership>| matches!(it, Effect::Send { to, message } if *to == later && is_pull(&message.body));
     assert!(lone.effects.iter().any(asks), "{:?}", lone.effects);
 }
@@ -130,13 +130,13 @@ fn is_pull(body: &Body) -> bool {
 fn a_good_bye_that_was_missed_is_asked_for() {
     for is_known in [false, true] {
         let mut lone = Lone::new(quiet(), &[1]);
-        let (friend, gone) = (Member::new(2, 0), Member::new(9, 3));
+        let (friend, ended) = (Member::new(2, 0), Member::new(9, 3));
         if is_known {
-            hear(&mut lone, gone, 0, failed());
+            receive(&mut lone, ended, 0, failed());
         }
         for _ in 0..2 {
             lone.effects.clear();
-            lone.command(Command::Inquire(gone));
+            lone.command(Command::Inquire(ended));
             let pull = lone.effects.iter().find_map(|effect| match effect {
                 Effect::Send { to, message } if *to == friend => Some(message.body),
                 _ => None,
@@ -145,10 +145,10 @@ fn a_good_bye_that_was_missed_is_asked_for() {
                 assert!(pull.is_some_and(|it| is_pull(&it)), "{:?}", lone.effects);
             }
         }
-        hear(&mut lone, gone, 0, Claim::Left(Age::default()));
-        assert_eq!(told(&lone), [Delta::Left(gone)], "known: {is_known}");
+        receive(&mut lone, ended, 0, Claim::Left(Age::default()));
+        assert_eq!(notified(&lone), [Delta::Left(ended)], "known: {is_known}");
         lone.effects.clear();
-        lone.command(Command::Inquire(gone));
+        lone.command(Command::Inquire(ended));
         assert_eq!(lone.effects, [], "that is final");
     }
 }
@@ -163,7 +163,7 @@ fn no_more_are_asked_after_in_a_period_than_others_may_tell_of() {
     for id in 100..110 {
         lone.command(Command::Inquire(Member::new(id, 0)));
     }
-    assert_eq!(told(&lone).len(), 2);
+    assert_eq!(notified(&lone).len(), 2);
     assert_eq!(lone.driver.machine().counters().hearsay_refused, 8);
     assert_eq!(lone.driver.machine().members().count(), 4);
 }
@@ -178,10 +178,10 @@ fn listed(lone: &Lone, id: u64) -> Option<(Member, Status)> {
 #[test]
 fn a_life_that_was_never_listed_is_confirmed() {
     let mut lone = Lone::new(quiet(), &[1]);
-    let gone = Member::new(9, 3);
-    lone.command(Command::Confirm(gone));
-    assert_eq!(told(&lone), [Delta::Left(gone)]);
-    assert_eq!(listed(&lone, 9), Some((gone, Status::Left)));
+    let ended = Member::new(9, 3);
+    lone.command(Command::Confirm(ended));
+    assert_eq!(notified(&lone), [Delta::Left(ended)]);
+    assert_eq!(listed(&lone, 9), Some((ended, Status::Left)));
     // The other nodes learn of it.
     lone.effects.clear();
     lone.period(None);
@@ -189,7 +189,7 @@ fn a_life_that_was_never_listed_is_confirmed() {
         Effect::Send { message, .. } => message
             .records
             .iter()
-            .any(|it| it.member == gone && matches!(it.claim, Claim::Left(_))),
+            .any(|it| it.member == ended && matches!(it.claim, Claim::Left(_))),
         _ => false,
     };
     assert!(lone.effects.iter().any(is_news), "{:?}", lone.effects);
@@ -199,10 +199,10 @@ fn a_life_that_was_never_listed_is_confirmed() {
     lone.command(Command::Confirm(former));
     assert_eq!(
         (lone.effects.len(), listed(&lone, 9)),
-        (0, Some((gone, Status::Left)))
+        (0, Some((ended, Status::Left)))
     );
     lone.command(Command::Confirm(later));
-    assert_eq!(told(&lone), [Delta::Left(later)]);
+    assert_eq!(notified(&lone), [Delta::Left(later)]);
     assert_eq!(listed(&lone, 9), Some((later, Status::Left)));
 }
 
@@ -213,7 +213,7 @@ fn a_later_life_than_the_listed_one_is_confirmed() {
     let (listed_one, later) = (Member::new(2, 0), Member::new(2, 1));
     lone.command(Command::Confirm(later));
     assert_eq!(
-        told(&lone),
+        notified(&lone),
         [Delta::Confirmed(listed_one), Delta::Left(later)]
     );
     assert_eq!(listed(&lone, 2), Some((later, Status::Left)));
@@ -227,7 +227,10 @@ fn whom_an_operator_confirms_is_told_also_where_there_is_no_room() {
     let [first, second] = [8, 9].map(|id| Member::new(id, 0));
     lone.command(Command::Confirm(first));
     lone.command(Command::Confirm(second));
-    assert_eq!(told(&lone), [Delta::Left(first), Delta::Confirmed(second)]);
+    assert_eq!(
+        notified(&lone),
+        [Delta::Left(first), Delta::Confirmed(second)]
+    );
     assert_eq!(
         (listed(&lone, 8), listed(&lone, 9)),
         (Some((first, Status::Left)), None)
@@ -251,12 +254,15 @@ fn who_is_in_no_mesh_confirms_nobody_else() {
 fn another_life_than_the_one_that_failed_is_asked_after_if_it_is_later() {
     let mut lone = Lone::new(quiet(), &[1]);
     let [earlier, known, later] = [2, 3, 4].map(|life| Member::new(9, life));
-    hear(&mut lone, known, 0, failed());
+    receive(&mut lone, known, 0, failed());
     lone.effects.clear();
     lone.command(Command::Inquire(earlier));
     assert_eq!(lone.effects, []);
     lone.command(Command::Inquire(later));
-    assert_eq!(told(&lone), [Delta::Confirmed(known), Delta::Joined(later)]);
+    assert_eq!(
+        notified(&lone),
+        [Delta::Confirmed(known), Delta::Joined(later)]
+    );
     assert!(pings(&lone.effects).contains(&later));
 }
 

@@ -113,7 +113,7 @@ impl Mesh {
     }
 
     /// Sends a message to `to` as `from`, which may be `to` itself.
-    fn tell(&mut self, from: Member, to: u64, body: Body, records: Vec<Record>) {
+    fn notify(&mut self, from: Member, to: u64, body: Body, records: Vec<Record>) {
         let mut message = Message::bare(body);
         message.records = records.into_iter().collect();
         self.step(to, Input::Message { from, message }).unwrap();
@@ -176,7 +176,7 @@ const LIAR: Member = Member::new(9, 0);
 fn told_before_it_comes(lie: Record) -> Mesh {
     let mut mesh = Mesh::new(3, &Config::default());
     mesh.cut_off = Some(2);
-    mesh.tell(LIAR, 2, ping(), vec![lie]);
+    mesh.notify(LIAR, 2, ping(), vec![lie]);
     let machine = Membership::new(Member::new(4, 0), Config::default()).unwrap();
     mesh.nodes.push(Driver::new(machine));
     let seeds = vec![NodeId(1)];
@@ -219,7 +219,7 @@ fn who_is_driven_around_the_circle_is_followed() {
     for _ in 0..40 {
         let me = mesh.node(3).me();
         let far = Member::new(3, me.incarnation.0.wrapping_add(OPPOSITE - 1));
-        mesh.tell(LIAR, 3, ping(), vec![alive(far)]);
+        mesh.notify(LIAR, 3, ping(), vec![alive(far)]);
         mesh.carry();
         mesh.run(1);
         let behind = |id| {
@@ -241,7 +241,7 @@ fn two_that_take_each_other_for_a_former_life_find_together() {
             failed(Member::new(about, 0), 0),
             alive(Member::new(about, 7)),
         ];
-        mesh.tell(LIAR, to, ping(), lies);
+        mesh.notify(LIAR, to, ping(), lies);
         mesh.wire.clear();
         let listed = mesh.node(to).member(NodeId(about)).unwrap().member;
         assert_eq!(listed, Member::new(about, 7));
@@ -267,10 +267,10 @@ fn no_frame_grows_beyond_the_budget_with_the_name_of_its_sender() {
             member: Member::new(id, 0),
         };
         for id in 3..=12 {
-            mesh.tell(Member::new(id, 0), 1, Body::Unlucky, vec![record_of(id)]);
+            mesh.notify(Member::new(id, 0), 1, Body::Unlucky, vec![record_of(id)]);
         }
         let lies = vec![failed(Member::new(6, 0), 9), alive(Member::new(1, 1 << 29))];
-        mesh.tell(LIAR, 1, body, lies);
+        mesh.notify(LIAR, 1, body, lies);
         assert_eq!(mesh.node(1).me(), Member::new(1, (1 << 29) + 1));
         let asks = |it: &(_, _, Message)| it.1 == NodeId(6) && it.2.records.len() > 3;
         assert!(mesh.wire.iter().any(asks), "it asks 6, and has news");
@@ -283,7 +283,7 @@ fn a_welcome_that_nobody_asked_for_opens_nothing() {
     let mut mesh = Mesh::new(3, &Config::default());
     let you = mesh.node(2).me();
     let next = Some(Key(1));
-    mesh.tell(LIAR, 2, Body::Welcome { you, next }, Vec::new());
+    mesh.notify(LIAR, 2, Body::Welcome { you, next }, Vec::new());
     let body = Body::Records {
         first: Key(1),
         last: Key(u64::MAX),
@@ -291,6 +291,6 @@ fn a_welcome_that_nobody_asked_for_opens_nothing() {
         exchange: false,
     };
     let invented = (100..130).map(|id| alive(Member::new(id, 0))).collect();
-    mesh.tell(LIAR, 2, body, invented);
+    mesh.notify(LIAR, 2, body, invented);
     assert_eq!(mesh.node(2).live(), 3 + 8, "one allowance");
 }

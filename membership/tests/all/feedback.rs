@@ -32,7 +32,7 @@ fn rounded(shares: &[f64]) -> Vec<u32> {
 fn the_worked_example_of_algorithm_1_comes_out() {
     let mut lone = worked_example();
     assert_eq!(rounded(&lone.shares(4)), [43, 30, 17, 10]);
-    lone.hear(Member::new(5, 0), Message::bare(Body::Unlucky));
+    lone.receive(Member::new(5, 0), Message::bare(Body::Unlucky));
     assert_eq!(
         rounded(&lone.shares(4)),
         [43, 30, 17, 10],
@@ -45,7 +45,7 @@ fn the_worked_example_of_algorithm_1_comes_out() {
 #[test]
 fn a_boost_is_permanent() {
     let mut lone = worked_example();
-    lone.hear(Member::new(5, 0), Message::bare(Body::Unlucky));
+    lone.receive(Member::new(5, 0), Message::bare(Body::Unlucky));
     for _ in 0..50 {
         lone.period(None);
     }
@@ -56,7 +56,7 @@ fn a_boost_is_permanent() {
 fn without_active_feedback_reports_are_not_heeded() {
     let config = quiet().with_active(None).with_exponent(1);
     let mut lone = Lone::new(config, &WORKED);
-    lone.hear(Member::new(5, 0), Message::bare(Body::Unlucky));
+    lone.receive(Member::new(5, 0), Message::bare(Body::Unlucky));
     lone.period(None);
     assert_eq!(rounded(&lone.shares(4)), [43, 30, 17, 10]);
 }
@@ -75,7 +75,7 @@ proptest! {
         for report in reports {
             let id = 2 + (report % distances.len()) as u64;
             let before = lone.driver.machine().member(NodeId(id)).unwrap().share().0;
-            lone.hear(Member::new(id, 0), Message::bare(Body::Unlucky));
+            lone.receive(Member::new(id, 0), Message::bare(Body::Unlucky));
             lone.period(None);
             let (after, sum) = lone.driver.machine().member(NodeId(id)).unwrap().share();
             prop_assert_eq!(sum, total);
@@ -137,7 +137,7 @@ fn who_comes_back_counts_its_probes_anew() {
         lone.period(None);
     }
     lone.command(Command::Join { seeds: vec![] });
-    lone.hear(Member::new(2, 0), says_that_it_lives(2));
+    lone.receive(Member::new(2, 0), says_that_it_lives(2));
     for _ in 0..25 {
         lone.period(None);
     }

@@ -108,17 +108,17 @@ impl Course {
         for node in 0..self.dead {
             self.network.crash(node).unwrap();
         }
-        let mut gone = 0;
+        let mut ended = 0;
         while self.revenants() > 0 {
             assert!(
-                gone < LATEST,
-                "{} of {} nodes died, and {} entries name them as live {gone} periods later",
+                ended < LATEST,
+                "{} of {} nodes died, and {} entries name them as live {ended} periods later",
                 self.dead,
                 self.nodes,
                 self.revenants()
             );
             self.pass(5);
-            gone += 5;
+            ended += 5;
         }
         // They do not come back, and without loss the live members list each other.
         self.network.set_link(Link::default()).unwrap();
@@ -130,7 +130,7 @@ impl Course {
         for (node, machine) in self.network.machines().skip(self.dead) {
             assert_eq!(machine.live(), live, "at {node}");
         }
-        gone
+        ended
     }
 }
 

@@ -39,14 +39,14 @@ fn node() -> Lone {
 }
 
 /// Sends a claim of member `from` about `about`.
-fn tell(lone: &mut Lone, from: u64, about: Member, revision: u32, claim: Claim) {
+fn notify(lone: &mut Lone, from: u64, about: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
         member: about,
         revision,
         claim,
     });
-    lone.hear(Member::new(from, 0), message);
+    lone.receive(Member::new(from, 0), message);
 }
 
 fn counters(lone: &Lone) -> &Counters {
@@ -68,18 +68,18 @@ fn status(lone: &Lone, id: u64) -> Status {
 #[test]
 fn a_revision_is_believed_of_others_up_to_a_leap() {
     let mut lone = node();
-    tell(&mut lone, 2, Member::new(3, 0), LEAP + 1, alive());
+    notify(&mut lone, 2, Member::new(3, 0), LEAP + 1, alive());
     assert_eq!(
         (revision(&lone, 3), counters(&lone).hearsay_refused),
         (0, 1)
     );
-    tell(&mut lone, 2, Member::new(3, 0), LEAP, alive());
+    notify(&mut lone, 2, Member::new(3, 0), LEAP, alive());
     assert_eq!(
         (revision(&lone, 3), counters(&lone).hearsay_refused),
         (LEAP, 1)
     );
     // A member may claim anything about itself.
-    tell(&mut lone, 3, Member::new(3, 0), 3 * LEAP, alive());
+    notify(&mut lone, 3, Member::new(3, 0), 3 * LEAP, alive());
     assert_eq!(revision(&lone, 3), 3 * LEAP);
 }
 
@@ -88,10 +88,10 @@ fn a_revision_is_believed_of_others_up_to_a_leap() {
 fn an_end_costs_half_an_allowance_of_the_live_and_one_of_the_failed() {
     let mut lone = node();
     for id in [7, 8, 9] {
-        tell(&mut lone, 3, Member::new(id, 0), 0, failed());
+        notify(&mut lone, 3, Member::new(id, 0), 0, failed());
     }
     for id in [4, 7, 8, 9, 5] {
-        tell(&mut lone, 2, Member::new(id, 0), 0, left());
+        notify(&mut lone, 2, Member::new(id, 0), 0, left());
     }
     assert_eq!([4, 7, 8, 9].map(|id| status(&lone, id)), [Status::Left; 4]);
     assert_eq!(status(&lone, 5), Status::Alive, "one is left of eight");
@@ -100,18 +100,18 @@ fn an_end_costs_half_an_allowance_of_the_live_and_one_of_the_failed() {
 #[test]
 fn a_node_gives_way_to_another_life_once_a_period() {
     let mut lone = node();
-    tell(&mut lone, 2, Member::new(1, 1), 0, alive());
+    notify(&mut lone, 2, Member::new(1, 1), 0, alive());
     assert_eq!(
         (incarnation(&lone), counters(&lone).hearsay_refused),
         (2, 0)
     );
-    tell(&mut lone, 2, Member::new(1, 3), 0, alive());
+    notify(&mut lone, 2, Member::new(1, 3), 0, alive());
     assert_eq!(
         (incarnation(&lone), counters(&lone).hearsay_refused),
         (2, 1)
     );
     lone.period(None);
-    tell(&mut lone, 2, Member::new(1, 3), 0, alive());
+    notify(&mut lone, 2, Member::new(1, 3), 0, alive());
     assert_eq!(
         (incarnation(&lone), counters(&lone).hearsay_refused),
         (4, 1)
@@ -119,7 +119,7 @@ fn a_node_gives_way_to_another_life_once_a_period() {
 
     let mut trusting = Lone::new(quiet(), &[1]);
     for life in [1, 3] {
-        tell(&mut trusting, 2, Member::new(1, life), 0, alive());
+        notify(&mut trusting, 2, Member::new(1, life), 0, alive());
         assert_eq!(incarnation(&trusting), life + 1);
     }
 }
@@ -130,7 +130,7 @@ fn a_second_leap_waits_until_the_first_has_reached_all() {
     let mut lone = node();
     let tell_of_a_life = |lone: &mut Lone, ahead: u32| {
         let life = incarnation(lone) + ahead;
-        tell(lone, 2, Member::new(1, life), 0, alive());
+        notify(lone, 2, Member::new(1, life), 0, alive());
         incarnation(lone) == life + 1
     };
     // A move that is no leap need not wait.
@@ -155,12 +155,12 @@ fn a_second_leap_waits_until_the_first_has_reached_all() {
 fn a_claim_far_above_our_own_revision_is_given_way_to_and_a_near_one_refuted() {
     for claim in [suspect(), failed()] {
         let mut lone = node();
-        tell(&mut lone, 2, Member::new(1, 0), LEAP, claim.clone());
+        notify(&mut lone, 2, Member::new(1, 0), LEAP, claim.clone());
         assert_eq!((incarnation(&lone), revision(&lone, 1)), (0, LEAP + 1));
         assert_eq!(counters(&lone).refutations, 1);
 
         let mut lone = node();
-        tell(&mut lone, 2, Member::new(1, 0), LEAP + 1, claim);
+        notify(&mut lone, 2, Member::new(1, 0), LEAP + 1, claim);
         assert_eq!((incarnation(&lone), revision(&lone, 1)), (1, 0));
         assert_eq!(counters(&lone).refutations, 0);
     }
@@ -175,12 +175,12 @@ fn the_later_life_of_another_is_nothing_to_us() {
             life: Member::new(id, life),
         })
     };
-    lone.hear(Member::new(2, 0), known(3, 5));
+    lone.receive(Member::new(2, 0), known(3, 5));
     assert_eq!(counters(&lone).identity_changes, 0);
-    lone.hear(Member::new(2, 0), known(1, 5));
+    lone.receive(Member::new(2, 0), known(1, 5));
     assert_eq!(incarnation(&lone), 6);
     lone.command(Command::Leave);
-    lone.hear(Member::new(2, 0), known(1, 9));
+    lone.receive(Member::new(2, 0), known(1, 9));
     assert_eq!(incarnation(&lone), 6);
 }
 
@@ -202,15 +202,15 @@ fn who_is_failed_on_another_list_hears_of_it() {
         claim: failed(),
     });
     lone.effects.clear();
-    lone.hear(Member::new(2, 0), page);
+    lone.receive(Member::new(2, 0), page);
     assert_eq!(status(&lone, 3), Status::Alive);
     assert_eq!(pings(&lone.effects), [member]);
-    let told = lone.effects.iter().find_map(|effect| match effect {
+    let notified = lone.effects.iter().find_map(|effect| match effect {
         Effect::Send { to, message } if *to == member => message.records.first(),
         _ => None,
     });
     assert_eq!(
-        told.map(|it| (it.member, it.claim.clone())),
+        notified.map(|it| (it.member, it.claim.clone())),
         Some((member, failed()))
     );
 }

@@ -18,7 +18,7 @@ use selvedge_membership::{
     SuspicionLength,
 };
 
-fn says(member: Member, revision: u32, claim: Claim) -> Message {
+fn reports(member: Member, revision: u32, claim: Claim) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
         member,
@@ -36,7 +36,7 @@ fn suspect() -> Claim {
 fn a_suspicion_learned_from_others_ends_as_a_failure() {
     let mut ring = Ring::joined(3, &plain());
     let victim = Member::new(2, 7);
-    let message = says(victim, 0, suspect());
+    let message = reports(victim, 0, suspect());
     ring.step(
         0,
         Input::Message {
@@ -62,7 +62,7 @@ fn a_refuted_suspicion_never_acts() {
         0,
         Input::Message {
             from,
-            message: says(victim, 0, suspect()),
+            message: reports(victim, 0, suspect()),
         },
     )
     .unwrap();
@@ -88,7 +88,7 @@ fn the_suspect_is_told_first_and_refutes() {
         0,
         Input::Message {
             from: Member::new(1, 7),
-            message: says(victim, 0, suspect()),
+            message: reports(victim, 0, suspect()),
         },
     )
     .unwrap();
@@ -128,7 +128,7 @@ fn the_suspect_is_told_first_and_refutes() {
 fn a_failed_member_that_lives_comes_back_as_the_same() {
     let mut ring = Ring::joined(3, &plain());
     let victim = Member::new(2, 7);
-    let failed = says(
+    let failed = reports(
         victim,
         0,
         Claim::Failed(Metadata::default(), Age::default()),
@@ -188,7 +188,7 @@ fn who_left_does_not_come_back_but_in_a_new_life() {
     ring.command(1, Command::Leave).unwrap();
     ring.periods(10, |_, _, _| true);
     let claim = Claim::Alive(Metadata::default());
-    let old = says(Member::new(1, 7), 900, claim);
+    let old = reports(Member::new(1, 7), 900, claim);
     ring.step(
         0,
         Input::Message {
@@ -420,7 +420,7 @@ fn who_lives_and_hears_that_it_left_goes_on_in_a_later_life() {
     let mut ring = Ring::joined(3, &plain());
     let former = Member::new(2, 7);
     for hearer in [0, 2] {
-        let message = says(former, 0, Claim::Left(Age::default()));
+        let message = reports(former, 0, Claim::Left(Age::default()));
         let from = Member::new(1, 7);
         ring.step(hearer, Input::Message { from, message }).unwrap();
     }

@@ -26,7 +26,7 @@ fn word(word: &str) -> Metadata {
 }
 
 /// Sends node 1's claim about a member to node 0.
-fn tell(ring: &mut Ring, body: Body, member: Member, revision: u32, claim: Claim) {
+fn notify(ring: &mut Ring, body: Body, member: Member, revision: u32, claim: Claim) {
     let mut message = Message::bare(body);
     message.records.push(Record {
         member,
@@ -89,18 +89,18 @@ fn reached_by_relay(ring: &mut Ring, target: Member) {
 fn the_metadata_of_a_newcomer_is_told_where_it_has_any() {
     let mut ring = ring_of_three(&plain());
     let [named, nameless] = [30, 31].map(|id| Member::new(id, 0));
-    tell(&mut ring, news(), named, 0, Claim::Alive(word("new")));
+    notify(&mut ring, news(), named, 0, Claim::Alive(word("new")));
     let none = Claim::Alive(Metadata::default());
-    tell(&mut ring, news(), nameless, 0, none);
-    let told = |member| ring.events.contains(&(0, Event::Metadata(member)));
-    assert!(told(named) && !told(nameless), "{:?}", ring.events);
+    notify(&mut ring, news(), nameless, 0, none);
+    let notified = |member| ring.events.contains(&(0, Event::Metadata(member)));
+    assert!(notified(named) && !notified(nameless), "{:?}", ring.events);
 }
 
 #[test]
 fn who_failed_on_another_list_and_answers_a_relay_has_the_metadata_of_its_revision() {
     let mut ring = ring_of_three(&plain());
     let member = Member::new(2, 7);
-    tell(
+    notify(
         &mut ring,
         page(),
         member,
@@ -119,7 +119,7 @@ fn a_revision_that_came_without_metadata_is_told_to_nobody_as_alive() {
     let mut ring = ring_of_three(&plain());
     let member = Member::new(2, 7);
     let failed = Claim::Failed(Metadata::default(), Age::default());
-    tell(&mut ring, page(), member, 1, failed);
+    notify(&mut ring, page(), member, 1, failed);
     reached_by_relay(&mut ring, member);
     assert_eq!(listed(&ring, 2), (Status::Alive, 0, "old".into()));
     // In the end all lists have the member's own metadata.
@@ -136,8 +136,8 @@ fn a_page_about_a_suspect_or_failed_member_brings_its_metadata() {
         let member = Member::new(2, 7);
         // It is suspected here too, so that it is not asked first.
         let suspect = Claim::Suspect(Metadata::default());
-        tell(&mut ring, news(), member, 0, suspect);
-        tell(&mut ring, page(), member, 3, claim(word("new")));
+        notify(&mut ring, news(), member, 0, suspect);
+        notify(&mut ring, page(), member, 3, claim(word("new")));
         let (status, revision, metadata) = listed(&ring, 2);
         assert_ne!(status, Status::Alive);
         assert_eq!((revision, metadata), (3, "new".into()));
@@ -152,7 +152,7 @@ fn a_suspicion_that_came_without_metadata_does_not_make_the_old_one_new() {
     let mut ring = ring_of_three(&plain());
     let member = Member::new(2, 7);
     let suspect = Claim::Suspect(Metadata::default());
-    tell(&mut ring, news(), member, 1, suspect);
+    notify(&mut ring, news(), member, 1, suspect);
     assert_eq!(listed(&ring, 2), (Status::Suspect, 1, "old".into()));
     ring.wire.clear();
     let (first, last) = ALL;
@@ -161,9 +161,9 @@ fn a_suspicion_that_came_without_metadata_does_not_make_the_old_one_new() {
     ring.step(0, Input::Message { from, message }).unwrap();
     let (_, _, answer) = &ring.wire[0];
     let record = answer.records.iter().find(|it| it.member == member);
-    let told = record.and_then(|record| record.claim.metadata());
-    assert_eq!(told, Some(&Metadata::default()));
-    tell(&mut ring, news(), member, 1, Claim::Alive(word("a")));
+    let notified = record.and_then(|record| record.claim.metadata());
+    assert_eq!(notified, Some(&Metadata::default()));
+    notify(&mut ring, news(), member, 1, Claim::Alive(word("a")));
     assert_eq!(listed(&ring, 2), (Status::Suspect, 1, "a".into()));
 }
 
@@ -206,7 +206,7 @@ fn metadata_of_a_life_under_a_used_number_ends_as_the_node_says() {
 fn a_word_that_a_member_never_said_reaches_it_and_is_put_right() {
     let mut ring = ring_of_three(&plain());
     let member = Member::new(2, 7);
-    tell(&mut ring, news(), member, 0, Claim::Alive(word("other")));
+    notify(&mut ring, news(), member, 0, Claim::Alive(word("other")));
     assert_eq!(listed(&ring, 2), (Status::Alive, 0, "other".into()));
     ring.periods(12, |_, _, _| true);
     assert_eq!(listed(&ring, 2), (Status::Alive, 1, "old".into()));
@@ -217,7 +217,7 @@ fn lists_that_differ_in_metadata_alone_have_different_digests() {
     let digest_with = |metadata: &str| {
         let mut ring = ring_of_three(&plain());
         let claim = Claim::Alive(word(metadata));
-        tell(&mut ring, news(), Member::new(9, 7), 0, claim);
+        notify(&mut ring, news(), Member::new(9, 7), 0, claim);
         let period = ring.nodes[0].machine().config().period;
         let until = ring.now + period * 2;
         let seen = core::cell::Cell::new(None);
@@ -268,21 +268,21 @@ proptest! {
     #[test]
     fn the_metadata_of_a_revision_does_not_depend_on_what_was_heard_first(
         (first, second) in proptest::collection::vec((0_u32..3, 0_usize..5), 1..10)
-            .prop_map(|mut heard| {
+            .prop_map(|mut received| {
                 // Some record of the latest revision has metadata.
-                let latest = heard.iter().map(|&(revision, _)| revision).max().unwrap_or(0);
-                heard.push((latest, 0));
-                heard
+                let latest = received.iter().map(|&(revision, _)| revision).max().unwrap_or(0);
+                received.push((latest, 0));
+                received
             })
-            .prop_flat_map(|heard| {
-                let twice = [heard.clone(), heard.clone()].concat();
-                (Just(heard), Just(twice).prop_shuffle())
+            .prop_flat_map(|received| {
+                let twice = [received.clone(), received.clone()].concat();
+                (Just(received), Just(twice).prop_shuffle())
             }),
     ) {
-        let lists = [first, second].map(|heard| {
+        let lists = [first, second].map(|received| {
             let mut ring = ring_of_three(&plain());
             let member = Member::new(20, 0);
-            for (revision, what) in heard {
+            for (revision, what) in received {
                 let (body, claim) = match what {
                     0 => (news(), Claim::Alive(word("m"))),
                     1 => (news(), Claim::Alive(word("z"))),
@@ -290,7 +290,7 @@ proptest! {
                     3 => (page(), Claim::Suspect(word("a"))),
                     _ => (news(), Claim::Failed(Metadata::default(), Age::default())),
                 };
-                tell(&mut ring, body, member, revision, claim);
+                notify(&mut ring, body, member, revision, claim);
             }
             listed(&ring, 20)
         });

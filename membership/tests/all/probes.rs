@@ -18,7 +18,7 @@ use selvedge_membership::{
     Age, Body, Claim, Command, Digest, Message, Metadata, Record, SuspicionLength,
 };
 
-fn says(member: Member, revision: u32, claim: Claim) -> Message {
+fn reports(member: Member, revision: u32, claim: Claim) -> Message {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
         member,
@@ -55,7 +55,7 @@ fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
     // Each answer takes one back.
     for length in [2, 1, 1] {
         for target in pings(&lone.effects) {
-            lone.hear(target, Message::bare(Body::Ack { origin: None }));
+            lone.receive(target, Message::bare(Body::Ack { origin: None }));
         }
         lone.effects.clear();
         assert_eq!(next_period(&mut lone), length);
@@ -63,8 +63,8 @@ fn whoever_gets_no_answers_or_is_suspected_waits_longer_up_to_the_limit() {
 
     let mut lone = Lone::new(config, &[1]);
     for revision in 0..4 {
-        let message = says(Member::new(1, 0), revision, suspect());
-        lone.hear(Member::new(2, 0), message);
+        let message = reports(Member::new(1, 0), revision, suspect());
+        lone.receive(Member::new(2, 0), message);
     }
     assert_eq!(next_period(&mut lone), 3);
     assert_eq!(lone.driver.machine().counters().refutations, 4);
@@ -83,8 +83,8 @@ fn relays_are_asked_when_the_answer_is_overdue() {
     let wait = |relays, stretch: u32| {
         let mut lone = Lone::new(config(relays), &[1; 9]);
         for revision in 0..stretch {
-            let message = says(Member::new(1, 0), revision, suspect());
-            lone.hear(Member::new(2, 0), message);
+            let message = reports(Member::new(1, 0), revision, suspect());
+            lone.receive(Member::new(2, 0), message);
         }
         let start = lone.driver.deadline().unwrap();
         lone.silence(start);
@@ -122,7 +122,7 @@ fn an_answer_is_passed_on_to_the_one_that_asked() {
     let (origin, target) = (Member::new(2, 0), Member::new(3, 0));
     let sent = |lone: &mut Lone, from, body| {
         lone.effects.clear();
-        lone.hear(from, Message::bare(body));
+        lone.receive(from, Message::bare(body));
         let sent = lone.effects.iter().filter_map(|effect| match effect {
             Effect::Send { to, message } => Some((*to, message.body)),
             _ => None,
@@ -176,13 +176,16 @@ fn a_doubt_and_its_suspicion_last_as_long_as_a_suspicion_alone() {
             assert!(ring.now < doubted + config.period * 10);
         }
         assert_eq!(ring.now.since(doubted), config.period * u64::from(periods));
-        let is_told = publish_after == 1 || periods > 1;
+        let is_notified = publish_after == 1 || periods > 1;
         let counters = ring.nodes[0].machine().counters();
         assert_eq!(
             (counters.suspicions, counters.failures),
-            (u64::from(is_told), 1)
+            (u64::from(is_notified), 1)
         );
-        assert_eq!(ring.deltas(0).contains(&Delta::Suspected(victim)), is_told);
+        assert_eq!(
+            ring.deltas(0).contains(&Delta::Suspected(victim)),
+            is_notified
+        );
     }
 }
 
@@ -202,8 +205,8 @@ fn the_probe_of_a_member_that_is_over_ends_with_it() {
         // The end of the other member changes nothing.
         let mut same = Lone::new(quiet(), &[1, 1]);
         same.silence(start);
-        same.hear(other, says(other, 0, claim.clone()));
-        lone.hear(other, says(target, 0, claim));
+        same.receive(other, reports(other, 0, claim.clone()));
+        lone.receive(other, reports(target, 0, claim));
         lone.effects.clear();
         let period = lone.driver.machine().config().period * 2;
         lone.silence(start + period);
@@ -224,15 +227,15 @@ fn the_probe_of_a_member_that_is_over_ends_with_it() {
 #[test]
 fn an_operator_ends_a_life_that_is_not_over_yet() {
     let mut ring = Ring::joined(3, &plain());
-    let gone = Member::new(2, 7);
-    ring.command(0, Command::Confirm(gone)).unwrap();
-    assert_eq!(ring.deltas(0), [Delta::Confirmed(gone)]);
+    let ended = Member::new(2, 7);
+    ring.command(0, Command::Confirm(ended)).unwrap();
+    assert_eq!(ring.deltas(0), [Delta::Confirmed(ended)]);
     // Once is enough.
-    ring.command(0, Command::Confirm(gone)).unwrap();
-    assert_eq!(ring.deltas(0), [Delta::Confirmed(gone)]);
+    ring.command(0, Command::Confirm(ended)).unwrap();
+    assert_eq!(ring.deltas(0), [Delta::Confirmed(ended)]);
     let until = ring.now + ring.nodes[0].machine().config().period * 4;
-    ring.run_until(until, |node| node < 2, |_, to, _| to != gone.id);
-    assert_eq!(ring.deltas(1), [Delta::Left(gone)]);
+    ring.run_until(until, |node| node < 2, |_, to, _| to != ended.id);
+    assert_eq!(ring.deltas(1), [Delta::Left(ended)]);
 }
 
 /// A node that still sends it may have missed our refutation, and perhaps no node passes it on any
@@ -250,7 +253,7 @@ fn an_old_suspicion_is_answered_by_the_word_that_refuted_it() {
     };
     let tells_of_us = |lone: &mut Lone| {
         lone.effects.clear();
-        lone.hear(other, ping());
+        lone.receive(other, ping());
         lone.effects.iter().any(|effect| match effect {
             Effect::Send { message, .. } => {
                 let of_us = |it: &Record| it.member == me && it.revision == 1;
@@ -259,13 +262,13 @@ fn an_old_suspicion_is_answered_by_the_word_that_refuted_it() {
             _ => false,
         })
     };
-    lone.hear(other, says(me, 0, suspect()));
+    lone.receive(other, reports(me, 0, suspect()));
     assert!(tells_of_us(&mut lone));
     for _ in 0..100 {
         lone.period(Some(other));
     }
     assert!(!tells_of_us(&mut lone), "passed on often enough");
-    lone.hear(other, says(me, 0, suspect()));
+    lone.receive(other, reports(me, 0, suspect()));
     assert!(tells_of_us(&mut lone));
     assert_eq!(lone.driver.machine().counters().refutations, 1);
 }
@@ -283,7 +286,7 @@ fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
     let failed = || Claim::Failed(Metadata::default(), Age::default());
     let mut lone = Lone::new(config, &[1, 1]);
     let (living, dead) = (Member::new(2, 0), Member::new(3, 0));
-    lone.hear(living, says(dead, 0, failed()));
+    lone.receive(living, reports(dead, 0, failed()));
     // Earlier reconnects, before the member was dead, found no node to probe.
     lone.effects.clear();
     for _ in 0..50 {
@@ -292,7 +295,7 @@ fn the_dead_are_probed_every_so_many_periods_and_by_a_lone_node_in_each() {
     assert_eq!(reconnects(&lone), 10);
     let probed = pings(&lone.effects);
     assert_eq!(probed.iter().filter(|&&it| it == dead).count(), 10);
-    lone.hear(dead, says(living, 0, failed()));
+    lone.receive(dead, reports(living, 0, failed()));
     assert_eq!(lone.driver.machine().live(), 1);
     let before = reconnects(&lone);
     for _ in 0..50 {

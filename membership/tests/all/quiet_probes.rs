@@ -55,7 +55,7 @@ fn shown_digest(lone: &Lone) -> Digest {
 #[test]
 fn who_was_just_heard_from_is_not_probed() {
     let mut lone = calm(suppressing(), 4);
-    lone.hear(Member::new(2, 0), ping());
+    lone.receive(Member::new(2, 0), ping());
     for _ in 0..100 {
         lone.period(Some(Member::new(2, 0)));
     }
@@ -100,8 +100,8 @@ proptest! {
             let pinger = pingers.next().filter(|&it| it < members);
             lone.period(pinger.map(|it| Member::new(it + 2, 0)));
             let probed = pings(&lone.effects);
-            let heard = pinger.into_iter().chain(probed.iter().map(|it| it.id.0 - 2));
-            for member in heard {
+            let received = pinger.into_iter().chain(probed.iter().map(|it| it.id.0 - 2));
+            for member in received {
                 known[member as usize] = period;
             }
             for (member, &last) in known.iter().enumerate() {
@@ -121,7 +121,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
         revision: 0,
         claim: Claim::Alive(Metadata::default()),
     });
-    lone.hear(pinger, message);
+    lone.receive(pinger, message);
     lone.effects.clear();
     for _ in 0..4 {
         lone.period(Some(pinger));
@@ -137,7 +137,7 @@ fn news_travel_and_doubts_are_settled_all_the_same() {
     });
     // It reports that suspicion of itself, which settles nothing; its own record at a higher
     // revision would.
-    lone.hear(pinger, message);
+    lone.receive(pinger, message);
     for _ in 0..30 {
         lone.effects.clear();
         lone.period(Some(pinger));
@@ -161,7 +161,7 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
             digest: mine,
             origin: None,
         };
-        lone.hear(Member::new(3, 0), Message::bare(body));
+        lone.receive(Member::new(3, 0), Message::bare(body));
     };
     let comparisons = |lone: &Lone| lone.driver.machine().counters().syncs;
     for _ in 0..20 {
@@ -170,7 +170,7 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     }
     assert_eq!(comparisons(&lone), 0);
     agreeing(&mut lone);
-    lone.hear(Member::new(2, 0), ping());
+    lone.receive(Member::new(2, 0), ping());
     assert_eq!(
         comparisons(&lone),
         1,
@@ -178,10 +178,10 @@ fn agreement_with_a_neighbour_does_not_hide_a_difference() {
     );
     // The next comparison takes a rest, or a row, again.
     agreeing(&mut lone);
-    lone.hear(Member::new(2, 0), ping());
+    lone.receive(Member::new(2, 0), ping());
     assert_eq!(comparisons(&lone), 1);
     for _ in 0..3 {
-        lone.hear(Member::new(2, 0), ping());
+        lone.receive(Member::new(2, 0), ping());
     }
     assert_eq!(comparisons(&lone), 2, "four in a row are enough");
 }

@@ -59,7 +59,7 @@ fn draws_follow_the_inverse_power_of_the_distance() {
 fn whose_distance_nobody_told_is_drawn_as_at_the_default_distance() {
     let config = quiet().with_default_distance(3);
     let mut lone = Lone::new(config, &[3]);
-    lone.hear(Member::new(3, 0), lone::says_that_it_lives(3));
+    lone.receive(Member::new(3, 0), lone::says_that_it_lives(3));
     assert_eq!(lone.shares(2), [0.5, 0.5]);
 }
 
@@ -93,7 +93,7 @@ fn who_comes_back_is_in_the_bag_again() {
             revision,
             claim,
         });
-        lone.hear(Member::new(3, 0), message);
+        lone.receive(Member::new(3, 0), message);
     }
     let counts = targets(&mut lone, 3, 40);
     assert!(counts[0] > 10 && counts[1] > 10, "{counts:?}");
@@ -143,7 +143,7 @@ fn the_dead_are_not_probed() {
             claim,
         });
     }
-    lone.hear(Member::new(4, 0), message);
+    lone.receive(Member::new(4, 0), message);
     let counts = targets(&mut lone, 5, 200);
     assert_eq!((counts[0], counts[1]), (0, 0));
     assert!(counts[2..].iter().all(|&count| count > 0));

@@ -85,12 +85,12 @@ fn of_who_has_left_only_the_good_bye_is_heard() {
     let mut ring = Ring::joined(3, &plain());
     ring.command(2, Command::Leave).unwrap();
     ring.settle(|_, _, _| true);
-    let gone = Member::new(2, 7);
+    let ended = Member::new(2, 7);
     let before = counters(&ring).stale_senders;
-    answers(&mut ring, gone, Body::Farewell, &[Member::new(30, 0)]);
+    answers(&mut ring, ended, Body::Farewell, &[Member::new(30, 0)]);
     assert_eq!(counters(&ring).stale_senders, before);
     assert!(ring.nodes[0].machine().member(NodeId(30)).is_some());
-    answers(&mut ring, gone, ack(), &[Member::new(31, 0)]);
+    answers(&mut ring, ended, ack(), &[Member::new(31, 0)]);
     assert_eq!(counters(&ring).stale_senders, before + 1);
     assert!(ring.nodes[0].machine().member(NodeId(31)).is_none());
 }
@@ -129,11 +129,11 @@ fn a_stranger_is_told_of_us_alone() {
         let message = Message::bare(Body::Pull { first, last });
         let from = stranger;
         ring.step(0, Input::Message { from, message }).unwrap();
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         for (_, _, message) in ring.wire.drain(..) {
-            told.extend(message.records.into_iter().map(|it| it.member.id.0));
+            notified.extend(message.records.into_iter().map(|it| it.member.id.0));
         }
-        told
+        notified
     };
     assert_eq!(pages(own, own), [0]);
     assert!(pages(other, other).is_empty());

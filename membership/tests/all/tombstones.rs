@@ -38,7 +38,7 @@ fn left(id: u64) -> Record {
 }
 
 /// Sends records from node 1 to node 0, as news.
-fn tell(ring: &mut Ring, records: impl IntoIterator<Item = Record>) {
+fn notify(ring: &mut Ring, records: impl IntoIterator<Item = Record>) {
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.extend(records);
     let from = Member::new(1, 7);
@@ -57,8 +57,8 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
     let config = plain().with_member_limit(32).with_tombstone_limit(31);
     let mut ring = Ring::joined(10, &config);
     // 22 that came and died, the first of them with a good-bye.
-    tell(&mut ring, (100..122).map(alive));
-    tell(
+    notify(&mut ring, (100..122).map(alive));
+    notify(
         &mut ring,
         [left(100)].into_iter().chain((101..122).map(failed)),
     );
@@ -93,8 +93,8 @@ fn a_newcomer_is_let_in_where_the_dead_fill_the_list() {
 fn a_dead_sender_that_gives_way_is_answered_as_itself() {
     let config = plain().with_member_limit(5).with_tombstone_limit(4);
     let mut ring = Ring::joined(2, &config);
-    tell(&mut ring, (20..23).map(alive));
-    tell(&mut ring, (20..23).map(failed));
+    notify(&mut ring, (20..23).map(alive));
+    notify(&mut ring, (20..23).map(failed));
     ring.wire.clear();
     let mut message = Message::bare(Body::Ping {
         digest: selvedge_membership::Digest::default(),
@@ -127,14 +127,14 @@ fn the_dead_that_are_told_of_take_the_room_that_there_is() {
     let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
     let mut ring = Ring::joined(2, &config);
     let old = |id, age| record(id, Claim::Failed(Metadata::default(), Age(age)));
-    tell(
+    notify(
         &mut ring,
         [old(19, 40), old(20, 39), old(21, 0), old(22, 0)],
     );
     assert_eq!(ring.status(0, 19), None, "its time is over");
     assert_eq!(ring.status(0, 20), Some(Status::Failed));
     assert_eq!(ring.status(0, 22), None, "there is no room");
-    tell(&mut ring, [left(23)]);
+    notify(&mut ring, [left(23)]);
     assert_eq!(ring.status(0, 20), None);
     assert_eq!(ring.status(0, 23), Some(Status::Left));
     assert_eq!(ring.nodes[0].machine().counters().list_full, 1);
@@ -146,7 +146,7 @@ fn the_dead_that_are_told_of_take_the_room_that_there_is() {
 fn who_left_gives_way_to_nobody_that_is_dead() {
     let config = plain().with_tombstone_limit(2);
     let mut ring = Ring::joined(2, &config);
-    tell(&mut ring, [left(20), left(21), left(22), failed(23)]);
+    notify(&mut ring, [left(20), left(21), left(22), failed(23)]);
     let listed = [20, 21, 22, 23].map(|id| ring.status(0, id));
     let left = Some(Status::Left);
     assert_eq!(listed, [left, left, None, None]);
@@ -160,7 +160,7 @@ fn a_member_that_gave_way_is_news_in_the_same_message() {
     let config = plain().with_tombstone_limit(2);
     let mut ring = Ring::joined(2, &config);
     let member = Member::new(20, 5);
-    tell(
+    notify(
         &mut ring,
         [
             Record {
@@ -170,13 +170,13 @@ fn a_member_that_gave_way_is_news_in_the_same_message() {
             failed(21),
         ],
     );
-    tell(&mut ring, [alive(20)]);
+    notify(&mut ring, [alive(20)]);
     let view = |ring: &Ring| {
         let view = ring.nodes[0].machine().member(NodeId(20)).unwrap();
         (view.member.incarnation.0, view.status)
     };
     assert_eq!(view(&ring), (5, Status::Failed), "it is remembered");
-    tell(&mut ring, [left(22), alive(20)]);
+    notify(&mut ring, [left(22), alive(20)]);
     assert_eq!(view(&ring), (0, Status::Alive));
     let counters = ring.nodes[0].machine().counters();
     assert_eq!(counters.tombstones_displaced, 1);
@@ -188,8 +188,8 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     let config = plain().with_tombstone_limit(2).with_tombstone_periods(40);
     let mut ring = Ring::joined(2, &config);
     let names = |ring: &Ring, id: u64| {
-        let told = |it: &&(Member, NodeId, Message)| it.1 != NodeId(id);
-        let mut messages = ring.wire.iter().filter(told);
+        let notified = |it: &&(Member, NodeId, Message)| it.1 != NodeId(id);
+        let mut messages = ring.wire.iter().filter(notified);
         messages.any(|(.., it)| it.records.iter().any(|it| it.member.id == NodeId(id)))
     };
     let ping = |from: Member| Input::Message {
@@ -201,13 +201,13 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     };
     let neighbour = Member::new(1, 7);
     // Node 22 left and takes the tombstone of node 20, which failed.
-    tell(&mut ring, [failed(20), failed(21), left(22)]);
+    notify(&mut ring, [failed(20), failed(21), left(22)]);
     assert_eq!(ring.status(0, 20), None);
     let suspect = record(20, Claim::Suspect(Metadata::default()));
-    tell(&mut ring, [suspect, alive(23)]);
+    notify(&mut ring, [suspect, alive(23)]);
     assert_eq!(ring.status(0, 20), None, "a suspect that lives refutes");
     ring.wire.clear();
-    tell(&mut ring, [alive(20)]);
+    notify(&mut ring, [alive(20)]);
     let is_asked = |it: &(Member, NodeId, Message)| {
         it.1 == NodeId(20) && matches!(it.2.body, Body::Ping { .. })
     };
@@ -224,7 +224,7 @@ fn a_node_that_forgot_early_asks_a_member_before_it_passes_it_on() {
     // Node 23 fails meanwhile, for which one more gives way; then a tombstone's time passes.
     ring.periods(70, |_, to, _| to.0 < 2);
     ring.wire.clear();
-    tell(&mut ring, [alive(24)]);
+    notify(&mut ring, [alive(24)]);
     assert!(!ring.wire.iter().any(|it| it.1 == NodeId(24)));
     ring.step(0, ping(neighbour)).unwrap();
     assert!(names(&ring, 24));
@@ -237,7 +237,7 @@ fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
         .with_tombstone_periods(0)
         .with_passive(Some(selvedge_membership::PassiveFeedback::default()));
     let mut ring = Ring::joined(2, &config);
-    tell(&mut ring, [failed(20), record(21, Claim::Left(Age(9)))]);
+    notify(&mut ring, [failed(20), record(21, Claim::Left(Age(9)))]);
     assert_eq!(ring.status(0, 20), Some(Status::Failed));
     assert_eq!(ring.status(0, 21), Some(Status::Left));
     ring.periods(40, |_, _, _| true);
@@ -265,13 +265,13 @@ fn the_dead_that_are_never_forgotten_are_learned_of_and_have_no_age() {
 fn who_was_taken_for_live_is_remembered_for_half_the_time() {
     let config = plain().with_tombstone_periods(40);
     let mut ring = Ring::joined(2, &config);
-    let nobody = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
-    tell(&mut ring, [alive(20)]);
-    tell(&mut ring, [record(20, Claim::Left(Age(39)))]);
-    ring.periods(19, nobody);
-    tell(&mut ring, [alive(20)]);
+    let no_node = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
+    notify(&mut ring, [alive(20)]);
+    notify(&mut ring, [record(20, Claim::Left(Age(39)))]);
+    ring.periods(19, no_node);
+    notify(&mut ring, [alive(20)]);
     assert_eq!(ring.status(0, 20), Some(Status::Left));
-    ring.periods(2, nobody);
+    ring.periods(2, no_node);
     assert_eq!(ring.status(0, 20), None);
 }
 
@@ -286,20 +286,20 @@ fn a_partition_does_not_bring_back_who_left() {
         .with_reconnect_every(0);
     let mut ring = Ring::joined(2, &config);
     for first in (100..350).step_by(10) {
-        tell(&mut ring, (first..first + 10).map(alive));
+        notify(&mut ring, (first..first + 10).map(alive));
     }
     assert_eq!(ring.nodes[0].machine().live(), 252);
     let alone = |_: Member, _: NodeId, message: &Message| message.records.is_empty();
     for first in (100..200).step_by(10) {
-        tell(&mut ring, (first..first + 10).map(left));
+        notify(&mut ring, (first..first + 10).map(left));
     }
     ring.periods(1, alone);
     for first in (200..340).step_by(10) {
-        tell(&mut ring, (first..first + 10).map(failed));
+        notify(&mut ring, (first..first + 10).map(failed));
     }
     ring.periods(3, alone);
     for first in (100..200).step_by(10) {
-        tell(&mut ring, (first..first + 10).map(alive));
+        notify(&mut ring, (first..first + 10).map(alive));
     }
     for id in 100..200 {
         assert_eq!(ring.status(0, id), Some(Status::Left), "member {id}");
@@ -316,7 +316,7 @@ fn the_dead_are_forgotten_under_churn() {
         .with_sync_after(4)
         .with_reconnect_every(5);
     let mut ring = Ring::joined(24, &config);
-    tell(&mut ring, (1_000..1_150).map(failed));
+    notify(&mut ring, (1_000..1_150).map(failed));
     ring.periods(10, |_, _, _| true);
     for node in 0..24 {
         assert_eq!(dead(&ring, node), 150, "at {node}");

@@ -10,14 +10,14 @@ use super::setup::{Offload, Promise, Setup};
 use crate::Published;
 
 pub(super) fn pairs() -> Vec<Scenario> {
-    let all = gone().into_iter().chain(present());
+    let all = ended().into_iter().chain(present());
     all.flat_map(Case::pair).collect()
 }
 
 type Case = Erratum<Setup>;
 
 /// Errata Q4, Q6 and Q7: a follower is gone, or is taken for gone.
-fn gone() -> Vec<Case> {
+fn ended() -> Vec<Case> {
     vec![
         Case {
             name: "Q6: an orchestrator is gone that had votes",
@@ -59,7 +59,7 @@ fn gone() -> Vec<Case> {
                 suspects: &[2],
                 suspects_late: true,
                 bounds: TICKS,
-                promises: &[Promise::OneAnswer, Promise::Heard, Promise::Voted],
+                promises: &[Promise::OneAnswer, Promise::Received, Promise::Voted],
                 ..Setup::PLAIN
             },
             states: 99_252,

@@ -22,7 +22,7 @@ const ALL: &[Promise] = &[
     Promise::AppendOnly,
     Promise::TableMatching,
     Promise::OneAnswer,
-    Promise::Heard,
+    Promise::Received,
     Promise::Voted,
     Promise::Right,
 ];

@@ -42,7 +42,7 @@ use selvedge_sim::operations::{Broken, Mesh, Operation, Seat};
 
 use self::hosts::{value, wrong};
 pub use self::limits::sketch;
-pub use self::node::{Ask, Node, Refused, Told};
+pub use self::node::{Ask, Node, Notified, Refused};
 use self::settings::Settings;
 pub use self::summary::Summary;
 use self::watcher::{Tear, Watcher};
@@ -206,7 +206,7 @@ impl World {
                 let duty = self.watch.settings.duty(seat, bits);
                 Operation::Command(seat, Ask::Follower(follower::Command::Duty(duty)))
             }
-            28 => return self.tell(bits, bytes),
+            28 => return self.notify(bits, bytes),
             29 if bits & 1 == 0 => Operation::Pause(bytes.pick(self.mesh.seats().len())),
             29 => Operation::Resume(bytes.pick(self.mesh.seats().len())),
             30 => return self.forge(bytes),
@@ -407,7 +407,7 @@ impl World {
     }
 
     /// A membership service tells of a gateway what is so, or what is not.
-    fn tell(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
+    fn notify(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         if !self.watch.settings.has_membership() {
             return self.rounds(1 + how, bytes);
         }

@@ -20,6 +20,6 @@ mod watch;
 pub use dispatcher::{Ask, Dispatcher, Message, Timer};
 pub use rules::Published;
 pub use tables::{Base, Label, Shared};
-pub use watch::{Told, Watch};
+pub use watch::{Notified, Watch};
 
 pub(super) use cases::{deep, pairs};

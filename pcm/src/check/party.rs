@@ -9,7 +9,7 @@ use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Effect, Input, Machine, Member, NodeId, Outbox};
 use selvedge_replica::{Damage, Fact};
 
-use super::watch::{self, Told};
+use super::watch::{self, Notified};
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway};
@@ -68,16 +68,16 @@ pub enum Party {
     Follower(Box<Follower>, u8),
     /// A client, and what it was told.
     #[doc(hidden)]
-    Client(Client, Vec<Heard>),
+    Client(Client, Vec<Received>),
 }
 
 /// What a task came to, and whose votes made that.
-pub(super) type Heard = (Answer, Voters);
+pub(super) type Received = (Answer, Voters);
 
 /// An answer as a gateway first knew it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decided {
-    pub(super) heard: Heard,
+    pub(super) received: Received,
     /// The followers that had the task until then, the orchestrator first; nothing where other updates
     /// came in the same step, or from what was stored.
     pub(super) electors: Option<Vec<Member>>,
@@ -120,7 +120,7 @@ impl Party {
                 format!("{open:?}; {answer:?} of {voters:?}; {followers:?}")
             }
             Self::Follower(it, _) => format!("{:?}", it.work_on(TASK)),
-            Self::Client(_, heard) => format!("heard {heard:?}"),
+            Self::Client(_, received) => format!("heard {received:?}"),
         }
     }
 
@@ -155,9 +155,9 @@ impl Party {
         let is_next = it.replica().version() == before + 1;
         note_answer(it, first, electors.filter(|_| is_next));
         if it.replica().version() != before
-            && let Some(told) = watch::holds(it)
+            && let Some(notified) = watch::holds(it)
         {
-            cx.event(told);
+            cx.event(notified);
         }
         let now = it.tables().and_then(|it| it.votes(TASK));
         tell_recount(votes.as_ref(), now.as_ref(), cx);
@@ -205,12 +205,12 @@ impl Party {
         input: Input<Client>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), String> {
-        let Self::Client(it, heard) = self else {
+        let Self::Client(it, received) = self else {
             return Err(String::from("no client"));
         };
         step(it, input, Tick::Client, cx, |event, _| {
             if let client::Event::Answered { answer, voters, .. } = event {
-                heard.push((answer, voters));
+                received.push((answer, voters));
             }
         })
     }
@@ -219,7 +219,7 @@ impl Party {
 /// What a gateway has to store.
 fn tell_facts(event: gateway::Event, cx: &mut Context<'_, Party>) {
     if let gateway::Event::Fact(fact) = event {
-        cx.event(Told::Fact(fact));
+        cx.event(Notified::Fact(fact));
     }
 }
 
@@ -229,20 +229,20 @@ fn tell_recount(before: Option<&Votes>, now: Option<&Votes>, cx: &mut Context<'_
         && before.0 == now.0
         && !now.1.starts_with(&before.1)
     {
-        cx.event(Told::Recounts);
+        cx.event(Notified::Recounts);
     }
 }
 
 /// The first answer that a gateway knew stays noted, with those that had the task until then.
 fn note_answer(gateway: &Gateway, first: &mut Option<Decided>, electors: Option<Vec<Member>>) {
     if first.is_none() {
-        let heard = heard_from(gateway);
-        *first = heard.map(|heard| Decided { heard, electors });
+        let received = heard_from(gateway);
+        *first = received.map(|received| Decided { received, electors });
     }
 }
 
 /// What clients hear from a gateway.
-pub(super) fn heard_from(gateway: &Gateway) -> Option<Heard> {
+pub(super) fn heard_from(gateway: &Gateway) -> Option<Received> {
     let tables = gateway.tables()?;
     let answer = tables.answer(TASK)?.clone();
     Some((answer, tables.voters(TASK).iter().copied().collect()))
@@ -330,7 +330,7 @@ impl Machine for Party {
     type Message = Message;
     type Timer = Tick;
     type Command = Ask;
-    type Event = Told;
+    type Event = Notified;
     type Reject = String;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), String> {
@@ -364,10 +364,10 @@ impl Durable for Party {
     type Fact = Fact<Tables>;
     type Damage = Damage;
 
-    fn fact(event: &Told) -> Option<&Fact<Tables>> {
+    fn fact(event: &Notified) -> Option<&Fact<Tables>> {
         match event {
-            Told::Fact(fact) => Some(fact),
-            Told::Holds(..) | Told::Recounts => None,
+            Notified::Fact(fact) => Some(fact),
+            Notified::Holds(..) | Notified::Recounts => None,
         }
     }
 

@@ -3,7 +3,7 @@
 use selvedge_core::{Member, NodeId};
 use selvedge_sim::check::Model;
 
-use super::party::{Decided, Heard, Party, TASK, heard_from, one};
+use super::party::{Decided, Party, Received, TASK, heard_from, one};
 use super::setup::{Mesh, Promise, Sight};
 use super::watch::Watch;
 use crate::follower::Follower;
@@ -18,15 +18,15 @@ fn followers(mesh: &Mesh) -> impl Iterator<Item = &Follower> {
     mesh.machines().filter_map(Party::follower)
 }
 
-fn heard(mesh: &Mesh) -> &[Heard] {
+fn received(mesh: &Mesh) -> &[Received] {
     let client = mesh.machines().find_map(|it| match it {
-        Party::Client(_, heard) => Some(heard.as_slice()),
+        Party::Client(_, received) => Some(received.as_slice()),
         Party::Gateway(..) | Party::Follower(..) => None,
     });
     client.unwrap_or_default()
 }
 
-fn decided(mesh: &Mesh) -> impl Iterator<Item = Heard> {
+fn decided(mesh: &Mesh) -> impl Iterator<Item = Received> {
     gateways(mesh).filter_map(heard_from)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn is_at_first(mesh: &Mesh, id: NodeId) -> bool {
 }
 
 /// Whether a follower is down, or in another life than the tables have it.
-pub(super) fn is_gone(mesh: &Mesh, id: NodeId) -> bool {
+pub(super) fn has_ended(mesh: &Mesh, id: NodeId) -> bool {
     let known = gateways(mesh).find_map(|it| it.tables()?.follower(id));
     !followers(mesh).any(|it| known.is_some_and(|known| known.member == it.me()))
 }
@@ -65,7 +65,7 @@ pub(super) fn is_gone(mesh: &Mesh, id: NodeId) -> bool {
 pub(super) fn has_something_to_say(mesh: &Mesh) -> bool {
     let is_open =
         gateways(mesh).any(|it| it.tables().is_some_and(|it| it.open_task(TASK).is_some()));
-    let is_unknown = |it: &Follower| !knows(mesh, it.me().id) || is_gone(mesh, it.me().id);
+    let is_unknown = |it: &Follower| !knows(mesh, it.me().id) || has_ended(mesh, it.me().id);
     is_open || followers(mesh).any(is_unknown)
 }
 
@@ -105,7 +105,7 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             tables_match,
         ),
         Promise::OneAnswer => model.always("a task has one answer", has_one_answer),
-        Promise::Heard => model.always(
+        Promise::Received => model.always(
             "a client hears what is decided, once (resource manager completeness)",
             hears_what_is_decided,
         ),
@@ -129,10 +129,10 @@ pub(super) fn promise(model: Model<Party, Watch>, promise: Promise) -> Model<Par
             decided(mesh).all(|it| !matches!(it.0, Answer::Value(value) if value != one(1)))
         }),
         Promise::Progress => model.progress("the client hears at last", |mesh: &Mesh| {
-            !heard(mesh).is_empty()
+            !received(mesh).is_empty()
         }),
         Promise::Value => model.progress("the client hears a value at last", |mesh: &Mesh| {
-            matches!(heard(mesh), [(Answer::Value(_), _)])
+            matches!(received(mesh), [(Answer::Value(_), _)])
         }),
     }
 }
@@ -170,16 +170,16 @@ fn tables_match(mesh: &Mesh) -> bool {
 }
 
 fn has_one_answer(mesh: &Mesh) -> bool {
-    let first = decided_first(mesh).map(|it| it.heard.clone());
+    let first = decided_first(mesh).map(|it| it.received.clone());
     let mut all = decided(mesh).chain(first);
     let one = all.next();
     all.all(|it| Some(&it) == one.as_ref())
 }
 
 fn hears_what_is_decided(mesh: &Mesh) -> bool {
-    let heard = heard(mesh);
-    let mut all = heard.iter();
-    heard.len() <= 1 && all.all(|it| decided(mesh).any(|other| *it == other))
+    let received = received(mesh);
+    let mut all = received.iter();
+    received.len() <= 1 && all.all(|it| decided(mesh).any(|other| *it == other))
 }
 
 /// Which orchestrator an attempt and term has, as gateways and followers know it.
@@ -212,22 +212,22 @@ fn is_backed(mesh: &Mesh, orchestrator: &Follower) -> bool {
     let Some((own, Some(Answer::Value(value)), electors)) = orchestrator.work_on(TASK) else {
         return true;
     };
-    let said = Returned::Value(value.clone());
+    let reported = Returned::Value(value.clone());
     let returned = |it: &Follower| it.work_on(TASK).and_then(|it| it.0.cloned());
     // One that began again since has voted before.
     let votes = electors.iter().filter(|elector| {
         let present = followers(mesh).find(|it| it.me() == **elector);
-        present.is_none_or(|it| returned(it).as_ref() == Some(&said))
+        present.is_none_or(|it| returned(it).as_ref() == Some(&reported))
     });
     let votes = votes.count();
-    2 * votes > electors.len() || 2 * votes == electors.len() && own == Some(&said)
+    2 * votes > electors.len() || 2 * votes == electors.len() && own == Some(&reported)
 }
 
 /// Whether the followers that are told returned the answer, and more than half of those that had the task are
 /// among them, or half with the orchestrator.
 fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
-    let (answer, voters) = &decided.heard;
-    let said = match answer {
+    let (answer, voters) = &decided.received;
+    let reported = match answer {
         Answer::Value(value) => Returned::Value(value.clone()),
         Answer::Failed(why) => Returned::Failed(*why),
         Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => return voters.is_empty(),
@@ -236,7 +236,7 @@ fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
     // One that is down, or began again since, has voted before.
     let has_said = |id: &NodeId| {
         let mut alive = followers(mesh).filter(|it| it.me().id == *id);
-        alive.all(|it| returned(it).as_ref() == Some(&said) || it.me().incarnation.0 > 0)
+        alive.all(|it| returned(it).as_ref() == Some(&reported) || it.me().incarnation.0 > 0)
     };
     let is_first = |(nth, id): (usize, &NodeId)| voters.iter().position(|it| it == id) == Some(nth);
     let are_enough = decided.electors.as_ref().is_none_or(|electors| {
@@ -255,13 +255,13 @@ fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
 pub(super) fn sight(model: Model<Party, Watch>, sight: Sight) -> Model<Party, Watch> {
     match sight {
         Sight::Value => model.sometimes("the client hears a value", |mesh: &Mesh| {
-            matches!(heard(mesh), [(Answer::Value(_), _)])
+            matches!(received(mesh), [(Answer::Value(_), _)])
         }),
         Sight::Cancelled => model.sometimes("the client hears of its wish", |mesh: &Mesh| {
-            matches!(heard(mesh), [(Answer::Cancelled, _)])
+            matches!(received(mesh), [(Answer::Cancelled, _)])
         }),
         Sight::NoMajority => model.sometimes("no value has a majority", |mesh: &Mesh| {
-            matches!(heard(mesh), [(Answer::NoMajority, _)])
+            matches!(received(mesh), [(Answer::NoMajority, _)])
         }),
         Sight::SecondAttempt => model.sometimes("a second attempt is open", |mesh: &Mesh| {
             attempts(mesh).any(|it| it.0 == 2)

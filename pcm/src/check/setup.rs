@@ -103,7 +103,7 @@ pub enum Promise {
     /// A task has one answer, whichever gateway says it and whenever.
     OneAnswer,
     /// A client hears what is decided, once.
-    Heard,
+    Received,
     /// What an orchestrator says is what enough of its present electors returned.
     Backed,
     /// Those that are told as voters returned the answer, and are enough of those that had the task.
@@ -171,7 +171,7 @@ impl Setup {
         rules: &[],
         promises: &[
             Promise::OneAnswer,
-            Promise::Heard,
+            Promise::Received,
             Promise::Backed,
             Promise::Voted,
             Promise::Right,
@@ -296,16 +296,16 @@ impl Setup {
             model = model.commands(gateways, vec![Ask::Move; self.moves]);
         }
         for node in 0..gateways {
-            let gone = self.misses.iter().filter(|it| it.0 == node);
-            let gone = gone.map(|it| Member::new(it.1 as u64 + 1, 0));
-            let deltas: Vec<Delta> = gone
+            let ended = self.misses.iter().filter(|it| it.0 == node);
+            let ended = ended.map(|it| Member::new(it.1 as u64 + 1, 0));
+            let deltas: Vec<Delta> = ended
                 .flat_map(|it| [Delta::Failed(it), Delta::Refuted(it)])
                 .collect();
             model = model.deltas(node, deltas);
         }
         if self.misses_rightly {
             model = model.delta_when(|mesh, _, delta| {
-                matches!(delta, Delta::Failed(gone) if mesh.machines().all(|it| it.me() != gone))
+                matches!(delta, Delta::Failed(ended) if mesh.machines().all(|it| it.me() != ended))
             });
         }
         for &promise in self.promises {
@@ -368,7 +368,7 @@ impl Setup {
                 let is_suspect = is_suspect
                     && property::is_at_first(mesh, id)
                     && (!self.suspects_late || property::has_returned(mesh, id));
-                is_known && (is_suspect || is_quiet() && property::is_gone(mesh, id))
+                is_known && (is_suspect || is_quiet() && property::has_ended(mesh, id))
             }
             Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
             Tick::Gateway(gateway::Timer::Cluster) => is_quiet(),

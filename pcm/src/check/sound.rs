@@ -84,7 +84,7 @@ pub(super) fn deep() -> Vec<Scenario> {
                 suspects: &[2],
                 promises: &[
                     Promise::OneAnswer,
-                    Promise::Heard,
+                    Promise::Received,
                     Promise::Backed,
                     Promise::Voted,
                     Promise::OneOrchestrator,
@@ -119,7 +119,7 @@ pub(super) fn deep() -> Vec<Scenario> {
                 bounds: Bounds { drops: 1, ..AGAIN },
                 promises: &[
                     Promise::OneAnswer,
-                    Promise::Heard,
+                    Promise::Received,
                     Promise::Voted,
                     Promise::Right,
                 ],

@@ -18,7 +18,7 @@ pub fn verdict(electors: u64, votes: &[(u64, u8)], rules: &[Published]) -> Optio
     let orchestrator = *electors.first()?;
     let rules = Rules::published(rules);
     let mut poll = Poll::default();
-    let mut said = None;
+    let mut reported = None;
     for &(by, value) in votes {
         poll.cast(&electors, Member::new(by, 0), Returned::Value(one(value)));
         let now = match rules.first_half() {
@@ -26,7 +26,7 @@ pub fn verdict(electors: u64, votes: &[(u64, u8)], rules: &[Published]) -> Optio
             false => poll.verdict(&electors, orchestrator),
         };
         // What is said is not taken back.
-        said = said.or(now);
+        reported = reported.or(now);
     }
-    said
+    reported
 }

@@ -17,7 +17,7 @@ use crate::gateway::Gateway;
     clippy::large_enum_variant,
     reason = "a fact is told in most steps, and kept in none"
 )]
-pub enum Told {
+pub enum Notified {
     /// To be stored.
     Fact(Fact<Tables>),
     /// A gateway has come to this version of the tables: with this digest, and perhaps with an answer.
@@ -41,19 +41,19 @@ pub struct Watch {
 }
 
 /// What a gateway holds now.
-pub(super) fn holds(gateway: &Gateway) -> Option<Told> {
+pub(super) fn holds(gateway: &Gateway) -> Option<Notified> {
     let tables = gateway.tables()?;
     let mut hasher = DefaultHasher::new();
     tables.hash(&mut hasher);
     let is_answered = tables.answer(TASK).is_some();
     let version = gateway.replica().version();
-    Some(Told::Holds(version, hasher.finish(), is_answered))
+    Some(Notified::Holds(version, hasher.finish(), is_answered))
 }
 
 impl Observer<Party> for Watch {
-    fn event(&mut self, _: usize, event: &Told) {
+    fn event(&mut self, _: usize, event: &Notified) {
         match *event {
-            Told::Holds(version, digest, is_answered) if self.is_tracking => {
+            Notified::Holds(version, digest, is_answered) if self.is_tracking => {
                 let first = *self.tracked.entry(version).or_insert(digest);
                 self.differs |= first != digest;
                 if is_answered {
@@ -61,8 +61,8 @@ impl Observer<Party> for Watch {
                     self.answered = Some(known.min(version));
                 }
             }
-            Told::Recounts => self.recounts = true,
-            Told::Holds(..) | Told::Fact(_) => {}
+            Notified::Recounts => self.recounts = true,
+            Notified::Holds(..) | Notified::Fact(_) => {}
         }
     }
 }

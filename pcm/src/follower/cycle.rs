@@ -11,7 +11,7 @@ impl Follower {
     /// A period begins: the follower says that it is here before anything else, and gets what it was
     /// sent (PCM, section 4.1).
     pub(super) fn begin_period(&mut self, cx: &mut Context<'_, Self>) {
-        let has_others = !self.libraries.iter().eq(self.told.iter());
+        let has_others = !self.libraries.iter().eq(self.notified.iter());
         let next_duty = self.next_duty.take();
         if next_duty.is_some() || has_others {
             self.duty = next_duty.unwrap_or(self.duty);
@@ -29,7 +29,7 @@ impl Follower {
         let keep_alive = Message::KeepAlive {
             number: self.number,
             duty: self.duty,
-            libraries: self.told.clone(),
+            libraries: self.notified.clone(),
         };
         cx.send(self.gateway(), keep_alive);
         cx.event(Event::Fetch(self.gateway().id));
@@ -82,7 +82,7 @@ impl Follower {
     /// What it says from now on is later than what it said.
     fn attach_anew(&mut self) {
         self.number = self.number.saturating_add(1);
-        self.told = self.libraries.iter().copied().collect();
+        self.notified = self.libraries.iter().copied().collect();
     }
 
     /// Goes to the next gateway, with a later attachment. In one period it tries each gateway once.

@@ -34,7 +34,7 @@ pub struct Follower {
     /// In the order in which they came.
     pub(super) libraries: VecDeque<Library>,
     /// As they were when its attachment got its number.
-    pub(super) told: Libraries,
+    pub(super) notified: Libraries,
     /// The library that the host is getting.
     pub(super) loads: Option<Library>,
     pub(super) counters: Untracked<Counters>,
@@ -65,7 +65,7 @@ impl Follower {
             is_late: false,
             jobs: Vec::new(),
             libraries: VecDeque::new(),
-            told: Libraries::new(),
+            notified: Libraries::new(),
             loads: None,
             counters: Untracked(Counters::default()),
             rules: Rules::default(),

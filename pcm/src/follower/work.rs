@@ -238,9 +238,9 @@ impl Follower {
                 true => gateway.id == from.id,
                 false => job.orchestrator() == Some(from),
             };
-            let is_told = job.attempt == attempt && counts;
+            let is_notified = job.attempt == attempt && counts;
             let has_voted = matches!(job.stage, Stage::Returned(_));
-            job.is_over |= is_told && has_voted && from != me;
+            job.is_over |= is_notified && has_voted && from != me;
         }
     }
 

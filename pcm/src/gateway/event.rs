@@ -58,7 +58,7 @@ pub enum Event {
     Available,
     /// Another gateway counts as failed: it sent nothing for [`Config::timeout`](super::Config::timeout),
     /// or membership reports it.
-    Gone(Member),
+    Failed(Member),
     /// A gateway that counted as failed is here.
     Returned(Member),
 }

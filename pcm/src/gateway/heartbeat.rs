@@ -55,16 +55,16 @@ impl Gateway {
             // One that was taken off the list may not have heard of it, and hears it so.
             let off = configuration.voter(other.id).is_none();
             let off = off.then_some(other.id);
-            let off = off.filter(|it| !self.gone.contains(it));
-            let gone = self.gone.iter().copied().chain(off).collect();
-            cx.send(other, Message::Heartbeat { gone });
+            let off = off.filter(|it| !self.ended.contains(it));
+            let ended = self.ended.iter().copied().chain(off).collect();
+            cx.send(other, Message::Heartbeat { ended });
         }
     }
 
     /// True if the gateways that are present could decide.
     pub(super) fn has_quorum(&self) -> bool {
         let replica = self.replica.machine();
-        replica.could_decide(|id| !self.gone.contains(&id))
+        replica.could_decide(|id| !self.ended.contains(&id))
     }
 
     /// The tables, where what followers and clients say here is decided. They go elsewhere otherwise.
@@ -91,7 +91,7 @@ impl Gateway {
     pub(super) fn on_heartbeat(
         &mut self,
         from: Member,
-        gone: &[NodeId],
+        ended: &[NodeId],
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.on_here(from, cx)?;
@@ -100,7 +100,7 @@ impl Gateway {
             return Ok(()); // A former life sent it.
         }
         cx.send(from, Message::Here);
-        self.missed = match gone.contains(&self.me.id) {
+        self.missed = match ended.contains(&self.me.id) {
             true => self.missed.saturating_add(1),
             false => 0,
         };
@@ -114,18 +114,18 @@ impl Gateway {
             return Ok(());
         }
         cx.arm(Timer::Manager, self.config.timeout);
-        let is_gone = |it: &Member| gone.contains(&it.id);
+        let has_ended = |it: &Member| ended.contains(&it.id);
         // The manager watches the gateways of the configuration; others may never have run in the known life.
         let configuration = self.replica.machine().configuration();
-        let is_told = |it: &Member| is_gone(it) || configuration.voter(it.id).is_some();
+        let is_notified = |it: &Member| has_ended(it) || configuration.voter(it.id).is_some();
         // None, as a rule: nothing is allocated then.
         let changed: Vec<Member> = self
             .others()
-            .filter(|it| it.id != from.id && is_told(it))
-            .filter(|it| is_gone(it) != self.gone.contains(&it.id))
+            .filter(|it| it.id != from.id && is_notified(it))
+            .filter(|it| has_ended(it) != self.ended.contains(&it.id))
             .collect();
         for other in changed {
-            let delta = match is_gone(&other) {
+            let delta = match has_ended(&other) {
                 true => Delta::Failed(other),
                 false => Delta::Refuted(other),
             };
@@ -165,7 +165,7 @@ impl Gateway {
         };
         if from.supersedes(known) {
             self.learn(Delta::Joined(from), cx);
-        } else if self.gone.contains(&from.id) {
+        } else if self.ended.contains(&from.id) {
             self.learn(Delta::Refuted(from), cx);
         }
         if self.manages {
@@ -187,7 +187,7 @@ impl Gateway {
         self.missed = self.missed.saturating_add(1);
         let leader = self.replica.machine().leader().map(|it| it.0);
         let known = leader.and_then(|it| self.gateways.get(&it).copied());
-        match known.filter(|it| it.id != self.me.id && !self.gone.contains(&it.id)) {
+        match known.filter(|it| it.id != self.me.id && !self.ended.contains(&it.id)) {
             Some(known) => self.learn(Delta::Failed(known), cx),
             None => self.look_for_manager(cx),
         }
@@ -203,9 +203,9 @@ impl Gateway {
     /// this gateway, under a manager that is unknown here, so its messages are refused. The replica counts
     /// each of them as live for a moment and sends it a message; a later configuration is the answer.
     fn ask_those_gone(&mut self, cx: &mut Context<'_, Self>) {
-        let gone = self.others().filter(|it| self.gone.contains(&it.id));
-        let gone: Vec<Member> = gone.collect();
-        for other in gone {
+        let ended = self.others().filter(|it| self.ended.contains(&it.id));
+        let ended: Vec<Member> = ended.collect();
+        for other in ended {
             for delta in [Delta::Refuted(other), Delta::Failed(other)] {
                 let learned = self.step(Input::Membership(delta), cx);
                 debug_assert_eq!(learned, Ok(()), "a replica refuses its own end alone");

@@ -21,7 +21,7 @@ impl Gateway {
         input: Input<Replica<Tables>>,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), selvedge_replica::Reject> {
-        let told = &mut self.told.0;
+        let notified = &mut self.notified.0;
         self.replica.step(
             cx,
             input,
@@ -31,7 +31,7 @@ impl Gateway {
                 if let selvedge_replica::Event::Fact(fact) = event {
                     cx.event(Event::Fact(fact));
                 } else {
-                    told.push_back(event);
+                    notified.push_back(event);
                 }
             },
         )
@@ -60,9 +60,9 @@ impl Gateway {
     }
 
     /// Looks at what the replica told, and at what it told about that.
-    fn look_at_told(&mut self, cx: &mut Context<'_, Self>) {
-        while let Some(event) = self.told.0.pop_front() {
-            self.on_told(event, cx);
+    fn look_at_notified(&mut self, cx: &mut Context<'_, Self>) {
+        while let Some(event) = self.notified.0.pop_front() {
+            self.on_answered(event, cx);
         }
     }
 
@@ -85,7 +85,7 @@ impl Gateway {
                 self.step(Input::Message { from, message }, cx)?;
                 self.note_here(from, cx);
             }
-            Message::Heartbeat { gone } => self.on_heartbeat(from, &gone, cx)?,
+            Message::Heartbeat { ended } => self.on_heartbeat(from, &ended, cx)?,
             Message::Here => self.on_here(from, cx)?,
             Message::KeepAlive {
                 number,
@@ -146,13 +146,13 @@ impl Gateway {
         match delta {
             Delta::Suspected(_) => {}
             Delta::Joined(_) | Delta::Refuted(_) => {
-                if self.gone.remove(&member.id) {
+                if self.ended.remove(&member.id) {
                     cx.event(Event::Returned(member));
                 }
             }
             Delta::Failed(_) | Delta::Left(_) | Delta::Confirmed(_) => {
-                if self.gone.insert(member.id) {
-                    cx.event(Event::Gone(member));
+                if self.ended.insert(member.id) {
+                    cx.event(Event::Failed(member));
                     self.on_gateway_gone(member.id, cx);
                 }
             }
@@ -166,9 +166,10 @@ impl Gateway {
         let named: Vec<Member> = named.map(|it| it.member).collect();
         for &member in &named {
             // Only the replica has the former reports of membership about it.
-            if !self.gateways.contains_key(&member.id) && self.replica.machine().is_gone(member.id)
+            if !self.gateways.contains_key(&member.id)
+                && self.replica.machine().has_ended(member.id)
             {
-                self.gone.insert(member.id);
+                self.ended.insert(member.id);
             }
             let known = self.gateways.entry(member.id).or_insert(member);
             if member.supersedes(*known) {
@@ -177,9 +178,9 @@ impl Gateway {
         }
         while self.gateways.len() > KNOWN_MOST {
             let is_named = |id: &NodeId| named.iter().any(|it| it.id == *id);
-            let former = self.gone.iter().copied().find(|it| !is_named(it));
+            let former = self.ended.iter().copied().find(|it| !is_named(it));
             let Some(former) = former else { break };
-            self.gone.remove(&former);
+            self.ended.remove(&former);
             self.gateways.remove(&former);
             cx.disarm(Timer::Timeout(former));
         }
@@ -259,7 +260,7 @@ impl Machine for Gateway {
             Input::Membership(delta) => self.on_delta(delta, cx),
             Input::Command(command) => self.command(command, cx),
         };
-        self.look_at_told(cx);
+        self.look_at_notified(cx);
         // A refused input changes nothing, not even the reports to the host.
         if taken.is_ok() {
             self.tell_whether_available(cx);

@@ -145,7 +145,7 @@ impl Gateway {
         let replica = self.replica.machine();
         let is_led = replica
             .leader()
-            .is_some_and(|it| !self.gone.contains(&it.0));
+            .is_some_and(|it| !self.ended.contains(&it.0));
         if !is_led && replica.votes() {
             let stand = Input::Command(Command::Stand);
             // One that stands already, or holds no tables, tries again at the next review.
@@ -156,7 +156,7 @@ impl Gateway {
     /// Has the gateway lead from which followers are reached over the fewest links (PCM, section 4.2).
     fn look_for_better_manager(&mut self, cx: &mut Context<'_, Self>) {
         let voters = self.replica.machine().configuration().members();
-        let here = voters.filter(|it| !it.is_witness && !self.gone.contains(&it.member.id));
+        let here = voters.filter(|it| !it.is_witness && !self.ended.contains(&it.member.id));
         let here: Vec<NodeId> = here.map(|it| it.member.id).collect();
         let me = self.me.id;
         let best = self.tables().and_then(|it| it.best_manager(&here, me));
@@ -174,7 +174,7 @@ impl Gateway {
         let holds = configuration
             .voter(gateway)
             .is_some_and(|it| !it.is_witness);
-        holds && !self.gone.contains(&gateway)
+        holds && !self.ended.contains(&gateway)
     }
 
     /// Others manage, or decide, than before: the manager looks after the followers of those that do not.
@@ -207,7 +207,7 @@ impl Gateway {
             return;
         }
         let present = self.replica.machine().configuration();
-        let is_here = |id: NodeId| !self.gone.contains(&id);
+        let is_here = |id: NodeId| !self.ended.contains(&id);
         // Those that stay keep their order and their part.
         let remain = present.voters.iter().filter(|it| is_here(it.member.id));
         let mut voters: Vec<Voter> = remain

@@ -9,7 +9,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member, NodeId};
-use selvedge_replica::Event as Told;
+use selvedge_replica::Event as Notified;
 
 use super::Gateway;
 use super::event::{Event, Timer};
@@ -17,27 +17,27 @@ use crate::{Assignment, Message, Outcome, Refusal, Tables, TaskId};
 
 impl Gateway {
     /// Handles an event of the replica.
-    pub(super) fn on_told(&mut self, event: Told<Tables>, cx: &mut Context<'_, Self>) {
+    pub(super) fn on_answered(&mut self, event: Notified<Tables>, cx: &mut Context<'_, Self>) {
         match event {
-            Told::Applied { outcome, .. } => self.on_outcome(outcome, cx),
-            Told::Installed(_) => self.on_installed(cx),
-            Told::Leads { .. } | Told::Deposed(_) => self.look_whether_it_manages(cx),
-            Told::Configured { .. } => {
+            Notified::Applied { outcome, .. } => self.on_outcome(outcome, cx),
+            Notified::Installed(_) => self.on_installed(cx),
+            Notified::Leads { .. } | Notified::Deposed(_) => self.look_whether_it_manages(cx),
+            Notified::Configured { .. } => {
                 self.on_configured(cx);
                 // One that is on the list again, and kept its tables, looked after no follower meanwhile.
                 self.watch_own(cx);
                 self.look_whether_it_manages(cx);
                 self.look_for_orphans(cx);
             }
-            Told::Unavailable { .. } => self.is_stalled = true,
-            Told::Available => self.is_stalled = false,
+            Notified::Unavailable { .. } => self.is_stalled = true,
+            Notified::Available => self.is_stalled = false,
             // What was proposed is seen in the tables, or is proposed again.
-            Told::Fact(_)
-            | Told::Overtaken { .. }
-            | Told::Forgotten { .. }
-            | Told::Abandoned { .. }
-            | Told::Unreadable(_)
-            | Told::Readable { .. }
+            Notified::Fact(_)
+            | Notified::Overtaken { .. }
+            | Notified::Forgotten { .. }
+            | Notified::Abandoned { .. }
+            | Notified::Unreadable(_)
+            | Notified::Readable { .. }
             | _ => {}
         }
     }
@@ -201,12 +201,12 @@ impl Gateway {
         };
         let voters = tables.voters(task).iter().copied().collect();
         if self.asked.remove(&task) {
-            let told = Message::Answer {
+            let notified = Message::Answer {
                 task,
                 answer,
                 voters,
             };
-            cx.send(task.client, told);
+            cx.send(task.client, notified);
         }
     }
 

@@ -17,11 +17,11 @@ pub struct Gateway {
     pub(super) me: Member,
     pub(super) replica: Nested<Replica<Tables>>,
     /// Events of the replica in this step that were not handled yet.
-    pub(super) told: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
+    pub(super) notified: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
     /// Of all gateways the latest life that is known.
     pub(super) gateways: BTreeMap<NodeId, Member>,
     /// The gateways that failed or left.
-    pub(super) gone: BTreeSet<NodeId>,
+    pub(super) ended: BTreeSet<NodeId>,
     /// The last reports of the followers of this gateway.
     pub(super) own: BTreeMap<NodeId, Attachment>,
     /// The tasks that clients wait for here.
@@ -98,9 +98,9 @@ impl Gateway {
     ) -> Result<Self, Reject> {
         let replica = Replica::newcomer(me, config.replica)?;
         let others: Vec<NodeId> = others.into_iter().filter(|it| *it != me.id).collect();
-        let unheard = others.iter().map(|id| Member::new(id.0, 0));
-        let mut gateway = Self::make(me, config, replica, unheard.collect())?;
-        gateway.gone.extend(others);
+        let unanswered = others.iter().map(|id| Member::new(id.0, 0));
+        let mut gateway = Self::make(me, config, replica, unanswered.collect())?;
+        gateway.ended.extend(others);
         Ok(gateway)
     }
 
@@ -129,7 +129,7 @@ impl Gateway {
         let unnamed = others.iter().map(|id| Member::new(id.0, 0));
         let gateways = named.iter().copied().chain(unnamed).collect();
         let mut gateway = Self::make(me, config, replica, gateways)?;
-        gateway.gone.extend(others);
+        gateway.ended.extend(others);
         Ok(gateway)
     }
 
@@ -147,9 +147,9 @@ impl Gateway {
             config,
             me,
             replica: Nested::new(replica),
-            told: Untracked::default(),
+            notified: Untracked::default(),
             gateways,
-            gone: BTreeSet::new(),
+            ended: BTreeSet::new(),
             own: BTreeMap::new(),
             asked: BTreeSet::new(),
             is_started: false,
@@ -172,7 +172,7 @@ impl Gateway {
     /// All gateways that this one knows, each in its latest life, and whether it counts as here.
     pub fn gateways(&self) -> impl Iterator<Item = (Member, bool)> + '_ {
         let all = self.gateways.values();
-        all.map(|it| (*it, !self.gone.contains(&it.id)))
+        all.map(|it| (*it, !self.ended.contains(&it.id)))
     }
 
     /// The tables, as far as this gateway knows them; nothing where it holds none.

@@ -28,16 +28,16 @@ impl Gateway {
         let forgotten = libraries.len().saturating_sub(last);
         let libraries = libraries.get(forgotten..).unwrap_or_default();
         let gateway = self.me.id;
-        let is_said = |it: &Attachment| {
+        let is_reported = |it: &Attachment| {
             let known = (it.member, it.number, it.gateway, it.duty);
             known == (from, number, gateway, duty) && *it.libraries == *libraries
         };
-        let is_known = tables.follower(from.id).is_some_and(is_said);
-        if is_known && self.own.get(&from.id).is_some_and(is_said) {
+        let is_known = tables.follower(from.id).is_some_and(is_reported);
+        if is_known && self.own.get(&from.id).is_some_and(is_reported) {
             // As nearly always: nothing is copied.
             return cx.arm(Timer::Purge(from.id), self.config.patience(duty));
         }
-        let said = Attachment {
+        let reported = Attachment {
             member: from,
             number,
             gateway,
@@ -45,9 +45,9 @@ impl Gateway {
             libraries: libraries.iter().copied().collect(),
         };
         if is_known {
-            return self.watch(said, cx);
+            return self.watch(reported, cx);
         }
-        let update = Update::Attach(said.clone());
+        let update = Update::Attach(reported.clone());
         let known = tables.known(&update);
         if let Some(Outcome::NoRoom(_)) = known {
             // Gateways are not asked again in each of its periods.
@@ -68,14 +68,14 @@ impl Gateway {
             self.counters.0.no_room += 1;
             return;
         }
-        self.watch(said, cx);
+        self.watch(reported, cx);
         self.try_to_propose(update, cx);
     }
 
     /// Expects the follower to say that it is here, in time.
-    fn watch(&mut self, said: Attachment, cx: &mut Context<'_, Self>) {
-        let (id, patience) = (said.member.id, self.config.patience(said.duty));
-        self.own.insert(id, said);
+    fn watch(&mut self, reported: Attachment, cx: &mut Context<'_, Self>) {
+        let (id, patience) = (reported.member.id, self.config.patience(reported.duty));
+        self.own.insert(id, reported);
         cx.arm(Timer::Purge(id), patience);
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct Alone<M: Machine<Message = Message>> {
     now: Time,
     rng: ChaCha8Rng,
     pub(crate) sent: Vec<(u64, Message)>,
-    pub(crate) told: Vec<M::Event>,
+    pub(crate) notified: Vec<M::Event>,
 }
 
 impl<M: Machine<Message = Message>> Alone<M> {
@@ -28,13 +28,13 @@ impl<M: Machine<Message = Message>> Alone<M> {
             now: Time::ZERO,
             rng: ChaCha8Rng::seed_from_u64(1),
             sent: Vec::new(),
-            told: Vec::new(),
+            notified: Vec::new(),
         }
     }
 
     pub(crate) fn step(&mut self, input: Input<M>) -> Result<(), M::Reject> {
-        let (sent, told) = (&mut self.sent, &mut self.told);
-        let take = |it| take(it, sent, told);
+        let (sent, notified) = (&mut self.sent, &mut self.notified);
+        let take = |it| take(it, sent, notified);
         self.driver.step(self.now, &mut self.rng, input, take)
     }
 
@@ -42,7 +42,7 @@ impl<M: Machine<Message = Message>> Alone<M> {
         self.step(Input::Command(command)).unwrap();
     }
 
-    pub(crate) fn hear(&mut self, from: Member, message: Message) {
+    pub(crate) fn receive(&mut self, from: Member, message: Message) {
         self.step(Input::Message { from, message }).unwrap();
     }
 
@@ -52,15 +52,15 @@ impl<M: Machine<Message = Message>> Alone<M> {
 
     pub(crate) fn pass(&mut self, span: Span) {
         self.now = self.now + span;
-        let (sent, told) = (&mut self.sent, &mut self.told);
-        let take = |it| take(it, sent, told);
+        let (sent, notified) = (&mut self.sent, &mut self.notified);
+        let take = |it| take(it, sent, notified);
         self.driver.expire(self.now, &mut self.rng, take);
     }
 
     /// What came out so far is of no interest.
     pub(crate) fn forget(&mut self) {
         self.sent.clear();
-        self.told.clear();
+        self.notified.clear();
     }
 
     /// What it has sent, and to whom, since this was asked last.
@@ -72,12 +72,12 @@ impl<M: Machine<Message = Message>> Alone<M> {
 fn take<M: Machine>(
     effect: Effect<M>,
     sent: &mut Vec<(u64, M::Message)>,
-    told: &mut Vec<M::Event>,
+    notified: &mut Vec<M::Event>,
 ) {
     match effect {
         Effect::Send { to, message } => sent.push((to.id.0, message)),
         Effect::Multicast { .. } => panic!("nothing is multicast"),
-        Effect::Event(event) => told.push(event),
+        Effect::Event(event) => notified.push(event),
     }
 }
 

@@ -79,7 +79,7 @@ fn a_gateway_that_is_heard_counts_as_asked_once_again() {
         it.submit();
         it.submit();
         assert_eq!(it.wait(), [(1, 1), (1, 2)]);
-        it.hear(gateway(1), word.clone());
+        it.receive(gateway(1), word.clone());
         let asked = it.wait();
         assert!(asked.contains(&(1, 2)), "{word:?}: {asked:?}");
         let asked = it.wait();
@@ -91,9 +91,9 @@ fn a_gateway_that_is_heard_counts_as_asked_once_again() {
 fn a_client_goes_elsewhere_at_the_word_of_its_gateway_alone() {
     let mut it = client(client::Config::new());
     it.submit();
-    it.hear(gateway(3), Message::Elsewhere);
+    it.receive(gateway(3), Message::Elsewhere);
     assert_eq!(it.wait(), [(1, 1)], "it is not at the third one");
-    it.hear(gateway(1), Message::Elsewhere);
+    it.receive(gateway(1), Message::Elsewhere);
     assert_eq!(it.driver.machine().speaks_to(), NodeId(2));
     assert_eq!(it.wait(), [(2, 1)]);
 }
@@ -106,7 +106,7 @@ fn a_client_hears_gateways_of_its_list_alone() {
     let message = failed(1);
     let refused = it.step(Input::Message { from, message });
     assert_eq!(refused, Err(Reject::Misdirected(from)));
-    assert_eq!(it.told, []);
+    assert_eq!(it.notified, []);
 }
 
 #[test]
@@ -115,19 +115,19 @@ fn a_client_asks_again_while_a_task_waits_and_no_longer() {
     it.submit();
     it.submit();
     assert_eq!(it.wait(), [(1, 1), (1, 2)]);
-    it.hear(gateway(1), failed(1));
+    it.receive(gateway(1), failed(1));
     assert_eq!(it.wait(), [(1, 2)]);
-    it.hear(gateway(1), failed(2));
+    it.receive(gateway(1), failed(2));
     assert_eq!(it.driver.deadline(), None, "nothing is left to wait for");
     let answers = [1, 2].map(|number| Event::Answered {
         number,
         answer: Answer::Failed(Failure::Trapped),
         voters: voters(),
     });
-    assert_eq!(it.told, answers);
+    assert_eq!(it.notified, answers);
     // It reports the outcome of a task once.
-    it.hear(gateway(1), failed(2));
-    assert_eq!(it.told, answers);
+    it.receive(gateway(1), failed(2));
+    assert_eq!(it.notified, answers);
 }
 
 #[test]
@@ -146,13 +146,13 @@ fn a_task_is_cancelled_while_it_waits_and_no_other_one() {
         answer: Answer::Cancelled,
         voters: Voters::new(),
     };
-    it.hear(gateway(1), cancelled);
+    it.receive(gateway(1), cancelled);
     let answered = Event::Answered {
         number: 1,
         answer: Answer::Cancelled,
         voters: Voters::new(),
     };
-    assert_eq!(it.told, [answered]);
+    assert_eq!(it.notified, [answered]);
     assert_eq!(it.step(cancel(1)), Err(Reject::NoTask(1)));
 }
 
@@ -163,7 +163,7 @@ fn a_client_waits_for_no_more_tasks_than_are_set() {
     it.submit();
     let more = Input::Command(Command::Submit(Function::new(b"f")));
     assert_eq!(it.step(more.clone()), Err(Reject::Full(2)));
-    it.hear(gateway(1), failed(1));
+    it.receive(gateway(1), failed(1));
     assert_eq!(it.step(more), Ok(()));
     assert_eq!(it.driver.machine().waiting().collect::<Vec<_>>(), [2, 3]);
 }

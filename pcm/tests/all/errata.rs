@@ -122,12 +122,12 @@ fn purged(in_a_row: usize) -> f64 {
     let mut lost = vec![0.0; in_a_row];
     lost[0] = 1.0;
     for _ in 0..100 {
-        let heard = lost.iter().sum::<f64>() * 0.95;
+        let received = lost.iter().sum::<f64>() * 0.95;
         lost.rotate_right(1);
         for it in lost.iter_mut().skip(1) {
             *it *= 0.05;
         }
-        lost[0] = heard;
+        lost[0] = received;
     }
     1.0 - lost.iter().sum::<f64>()
 }

@@ -28,7 +28,7 @@ impl Alone<Follower> {
             libraries: libraries.iter().map(|it| Library(*it)).collect(),
             ..Function::new(&task.number.to_be_bytes())
         };
-        self.hear(GATEWAY, request(task, (1, 0), electors, &function));
+        self.receive(GATEWAY, request(task, (1, 0), electors, &function));
     }
 
     /// A function of this task returns what all return.
@@ -63,7 +63,7 @@ impl Alone<Follower> {
 
     /// The functions that it has its host run.
     fn begun(&self) -> Vec<TaskId> {
-        let begun = self.told.iter().filter_map(|it| match it {
+        let begun = self.notified.iter().filter_map(|it| match it {
             Event::Run { task, .. } => Some(*task),
             _ => None,
         });
@@ -72,11 +72,11 @@ impl Alone<Follower> {
 
     /// To which gateways it says that it is here, and with which attachment.
     fn keep_alives(&self) -> Vec<(u64, u32)> {
-        let said = self.sent.iter().filter_map(|(to, it)| match it {
+        let reported = self.sent.iter().filter_map(|(to, it)| match it {
             Message::KeepAlive { number, .. } => Some((*to, *number)),
             _ => None,
         });
-        said.collect()
+        reported.collect()
     }
 }
 
@@ -122,12 +122,12 @@ fn a_function_that_is_too_long_or_needs_too_many_libraries_fails_unrun() {
     assert_eq!(it.begun(), [task(1)], "as long as may be");
     it.end(task(1));
     it.run(task(2), &UNIT, &[1, 2]);
-    assert_eq!(it.told.last(), Some(&Event::Load(Library(1))));
+    assert_eq!(it.notified.last(), Some(&Event::Load(Library(1))));
     it.forget();
     it.run(task(3), &UNIT, &[1, 2, 3]);
     let longer = Function::new(&[0; 9]);
-    it.hear(GATEWAY, request(task(4), (1, 0), &UNIT, &longer));
-    assert_eq!(it.told, []);
+    it.receive(GATEWAY, request(task(4), (1, 0), &UNIT, &longer));
+    assert_eq!(it.notified, []);
     let failed = [(12, task(3), false), (12, task(4), false)];
     assert_eq!(it.votes(), failed);
     assert_eq!(it.counters().beyond_limits, 2);
@@ -147,7 +147,7 @@ fn a_task_that_finds_no_room_is_counted_and_one_that_is_over_makes_room() {
         task: task(1),
         attempt: 1,
     };
-    it.hear(GATEWAY, over);
+    it.receive(GATEWAY, over);
     it.run(task(3), &UNIT, &[]);
     assert_eq!(it.begun().last(), Some(&task(3)));
     assert_eq!(it.counters().no_room, 1);
@@ -162,12 +162,12 @@ fn a_library_that_came_first_makes_room_unless_it_is_needed() {
     };
     it.run(task(1), &UNIT, &[1, 2]);
     for library in [1, 2] {
-        assert_eq!(it.told.last(), Some(&Event::Load(Library(library))));
+        assert_eq!(it.notified.last(), Some(&Event::Load(Library(library))));
         it.command(Command::Loaded(Library(library)));
     }
     assert_eq!(it.begun(), [task(1)]);
     assert!(
-        !it.told.contains(&Event::Unload(Library(1))),
+        !it.notified.contains(&Event::Unload(Library(1))),
         "there is room"
     );
     it.end(task(1));
@@ -175,7 +175,7 @@ fn a_library_that_came_first_makes_room_unless_it_is_needed() {
     it.run(task(2), &UNIT, &[1, 3]);
     it.command(Command::Loaded(Library(3)));
     let unloaded = Event::Unload(Library(2));
-    assert!(it.told.contains(&unloaded), "{:?}", it.told);
+    assert!(it.notified.contains(&unloaded), "{:?}", it.notified);
     assert_eq!(kept(&it), [1, 3]);
     assert_eq!(it.begun(), [task(2)]);
     let why = Reject::NotAsked(Library(3));
@@ -202,7 +202,7 @@ fn a_function_that_takes_too_long_is_stopped_and_the_next_one_runs() {
     it.pass(Span::millis(199));
     assert_eq!(it.votes(), []);
     it.pass(Span::millis(1));
-    assert!(it.told.contains(&Event::Stop(task(1))));
+    assert!(it.notified.contains(&Event::Stop(task(1))));
     assert_eq!(it.votes(), [(12, task(1), false)]);
     assert_eq!(it.begun(), [task(1), task(2)]);
     assert_eq!(it.counters().beyond_limits, 1);
@@ -243,11 +243,11 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
     it.end(task(1));
     it.forget();
     // What is too long is not kept. What belongs to an attempt that is not known yet is said again.
-    it.hear(ORCHESTRATOR, vote(1, value(5)));
-    it.hear(ORCHESTRATOR, vote(2, value(4)));
+    it.receive(ORCHESTRATOR, vote(1, value(5)));
+    it.receive(ORCHESTRATOR, vote(2, value(4)));
     assert_eq!(it.sent, []);
     assert_eq!(it.counters().beyond_limits, 1);
-    it.hear(
+    it.receive(
         GATEWAY,
         request(task(1), (2, 0), &OWN_UNIT, &Function::new(b"f")),
     );
@@ -257,11 +257,11 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
         let task = task(1);
         (12, Message::Counted { task, attempt })
     };
-    it.hear(ORCHESTRATOR, vote(1, value(4)));
+    it.receive(ORCHESTRATOR, vote(1, value(4)));
     assert_eq!(it.sent, [counted(1)]);
     assert_eq!(it.verdicts(), []);
     it.forget();
-    it.hear(ORCHESTRATOR, vote(2, value(4)));
+    it.receive(ORCHESTRATOR, vote(2, value(4)));
     assert_eq!(it.sent[0], counted(2));
     assert_eq!(it.verdicts(), [task(1)]);
 }
@@ -270,7 +270,7 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
 fn votes_are_for_the_orchestrator_alone() {
     let mut it = follower(always());
     it.run(task(1), &UNIT, &[]);
-    it.hear(Member::new(13, 0), vote(1, value(4)));
+    it.receive(Member::new(13, 0), vote(1, value(4)));
     assert_eq!(it.sent, [], "it may count from its next request on");
 }
 
@@ -281,8 +281,8 @@ fn votes_stand_for_their_attempt_and_for_all_orchestrators_in_it() {
     for (renewed, verdicts) in [((2, 0), vec![]), ((1, 1), vec![task(1)])] {
         let mut it = follower(always());
         it.run(task(1), &OWN_UNIT, &[]);
-        it.hear(ORCHESTRATOR, vote(1, value(4)));
-        it.hear(
+        it.receive(ORCHESTRATOR, vote(1, value(4)));
+        it.receive(
             GATEWAY,
             request(task(1), renewed, &OWN_UNIT, &Function::new(b"f")),
         );
@@ -298,14 +298,14 @@ fn a_vote_that_the_gateway_counts_is_said_until_the_gateway_has_it() {
         panic!("it is a request");
     };
     run.to_gateway = true;
-    it.hear(GATEWAY, Message::Run(run));
+    it.receive(GATEWAY, Message::Run(run));
     it.end(task(1));
     for (from, votes) in [(ORCHESTRATOR, 1), (GATEWAY, 0)] {
         let counted = Message::Counted {
             task: task(1),
             attempt: 1,
         };
-        it.hear(from, counted);
+        it.receive(from, counted);
         it.forget();
         it.pass(Span::secs(1));
         assert_eq!(it.votes(), vec![(1, task(1), true); votes]);
@@ -323,13 +323,13 @@ fn a_vote_is_said_in_each_period_until_its_orchestrator_has_it() {
     it.end(task(1));
     // Another one, and another attempt.
     for (from, message) in [counted(Member::new(13, 0), 1), counted(ORCHESTRATOR, 2)] {
-        it.hear(from, message);
+        it.receive(from, message);
         it.forget();
         it.pass(Span::secs(1));
         assert_eq!(it.votes(), [(12, task(1), true)]);
     }
     let (from, message) = counted(ORCHESTRATOR, 1);
-    it.hear(from, message);
+    it.receive(from, message);
     it.forget();
     it.pass(Span::secs(1));
     assert_eq!(it.votes(), []);
@@ -358,15 +358,15 @@ fn a_task_that_is_over_is_stopped_and_the_next_one_runs() {
         Message::Over { task, attempt }
     };
     it.forget();
-    it.hear(GATEWAY, over(1, 0));
-    assert_eq!(it.told, [], "this attempt goes on");
-    it.hear(GATEWAY, over(1, 1));
-    assert_eq!(it.told[0], Event::Stop(task(1)));
+    it.receive(GATEWAY, over(1, 0));
+    assert_eq!(it.notified, [], "this attempt goes on");
+    it.receive(GATEWAY, over(1, 1));
+    assert_eq!(it.notified[0], Event::Stop(task(1)));
     assert_eq!(it.begun(), [task(2)]);
     it.end(task(2));
-    assert_eq!(it.told.last(), Some(&Event::Load(Library(1))));
+    assert_eq!(it.notified.last(), Some(&Event::Load(Library(1))));
     it.run(task(4), &UNIT, &[]);
-    it.hear(GATEWAY, over(3, 1));
+    it.receive(GATEWAY, over(3, 1));
     assert_eq!(it.begun(), [task(2), task(4)]);
     let tasks = it.votes();
     assert_eq!(tasks, [(12, task(2), true)]);
@@ -376,16 +376,16 @@ fn a_task_that_is_over_is_stopped_and_the_next_one_runs() {
 fn a_follower_that_was_purged_comes_back_with_a_later_attachment() {
     let mut it = follower(always());
     let purged = |number| Message::Purged { number };
-    it.hear(GATEWAY, purged(1));
+    it.receive(GATEWAY, purged(1));
     assert_eq!(it.keep_alives(), [(1, 2)]);
-    it.hear(GATEWAY, purged(1));
+    it.receive(GATEWAY, purged(1));
     assert_eq!(it.keep_alives().len(), 1, "that was before");
-    it.hear(GATEWAY, purged(9));
+    it.receive(GATEWAY, purged(9));
     assert_eq!(it.keep_alives().last(), Some(&(1, 10)));
     it.forget();
-    it.hear(GATEWAY, purged(u32::MAX));
+    it.receive(GATEWAY, purged(u32::MAX));
     assert_eq!(it.keep_alives(), [], "there is none later");
-    it.hear(GATEWAY, purged(u32::MAX - 1));
+    it.receive(GATEWAY, purged(u32::MAX - 1));
     assert_eq!(it.keep_alives(), [(1, u32::MAX)]);
 }
 
@@ -393,14 +393,14 @@ fn a_follower_that_was_purged_comes_back_with_a_later_attachment() {
 fn a_follower_tries_each_gateway_once_in_a_period() {
     let mut it = follower(always());
     for from in [1, 2, 3] {
-        it.hear(Member::new(from, 0), Message::Elsewhere);
+        it.receive(Member::new(from, 0), Message::Elsewhere);
     }
     assert_eq!(it.keep_alives(), [(2, 2), (3, 3)]);
     it.forget();
     it.pass(Span::secs(1));
     assert_eq!(it.keep_alives(), [(1, 4)], "it begins with the first again");
     // It is not at that one.
-    it.hear(Member::new(3, 0), Message::Elsewhere);
+    it.receive(Member::new(3, 0), Message::Elsewhere);
     assert_eq!(it.keep_alives().len(), 1);
     assert_eq!(it.driver.machine().attached_to(), NodeId(1));
 }
@@ -433,7 +433,7 @@ fn a_follower_is_told_by_gateways_of_its_list_and_with_its_own_id() {
     });
     let why = Misbehaviour::NotElected(GATEWAY);
     assert_eq!(refused, Err(Reject::Misbehaviour(why)));
-    assert_eq!((it.sent, it.told), (vec![], vec![]));
+    assert_eq!((it.sent, it.notified), (vec![], vec![]));
 }
 
 #[test]
@@ -464,7 +464,7 @@ fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothi
         it.pass(Span::millis(100));
     }
     assert_eq!(it.keep_alives(), [(1, 2), (1, 2)]);
-    let phases = it.told.iter().filter_map(|it| match it {
+    let phases = it.notified.iter().filter_map(|it| match it {
         Event::Phase(phase) => Some(*phase),
         _ => None,
     });
@@ -477,22 +477,22 @@ fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothi
 fn a_request_renews_a_task_where_it_says_more() {
     let mut it = follower(always());
     let function = Function::new(b"f");
-    let says =
+    let reports =
         |attempt, term, electors: &[Member]| request(task(1), (attempt, term), electors, &function);
-    it.hear(GATEWAY, says(1, 1, &UNIT));
+    it.receive(GATEWAY, reports(1, 1, &UNIT));
     it.end(task(1));
     let third = Member::new(13, 0);
     for (request, voted_to) in [
-        (says(1, 1, &UNIT), None),
-        (says(1, 0, &[third, ME]), None),
-        (says(0, 2, &[third, ME]), None),
-        (says(1, 1, &[third, ME]), Some(13)),
-        (says(1, 1, &[ORCHESTRATOR, ME]), None),
-        (says(1, 2, &UNIT), Some(12)),
-        (says(2, 0, &[third, ORCHESTRATOR, ME]), Some(13)),
+        (reports(1, 1, &UNIT), None),
+        (reports(1, 0, &[third, ME]), None),
+        (reports(0, 2, &[third, ME]), None),
+        (reports(1, 1, &[third, ME]), Some(13)),
+        (reports(1, 1, &[ORCHESTRATOR, ME]), None),
+        (reports(1, 2, &UNIT), Some(12)),
+        (reports(2, 0, &[third, ORCHESTRATOR, ME]), Some(13)),
     ] {
         it.forget();
-        it.hear(GATEWAY, request.clone());
+        it.receive(GATEWAY, request.clone());
         let votes: Vec<u64> = it.votes().iter().map(|it| it.0).collect();
         assert_eq!(votes, Vec::from_iter(voted_to), "{request:?}");
     }

@@ -14,9 +14,9 @@ use super::alone::{Alone, HUB, SECOND, THIRD, hub, keep_alive};
 impl Alone<Gateway> {
     /// The gateways that count as here, and those that do not.
     fn here(&self) -> (Vec<Member>, Vec<Member>) {
-        let (here, gone): (Vec<_>, Vec<_>) = self.driver.machine().gateways().partition(|it| it.1);
+        let (here, ended): (Vec<_>, Vec<_>) = self.driver.machine().gateways().partition(|it| it.1);
         let members = |it: Vec<(Member, bool)>| it.into_iter().map(|it| it.0).collect();
-        (members(here), members(gone))
+        (members(here), members(ended))
     }
 
     fn no_room(&self) -> u64 {
@@ -43,7 +43,7 @@ impl Alone<Gateway> {
             configuration: 1,
             body,
         };
-        self.hear(SECOND, Message::Tables(Box::new(message)));
+        self.receive(SECOND, Message::Tables(Box::new(message)));
     }
 
     /// With which attachment the tables have a follower, or had it.
@@ -72,7 +72,7 @@ pub(super) fn relay(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, u64, Messag
                 .iter_mut()
                 .find(|it| it.driver.machine().me().id.0 == to);
             if let Some(to) = to {
-                to.hear(from, message);
+                to.receive(from, message);
             }
         }
     }
@@ -88,7 +88,7 @@ pub(super) fn three(config: Config) -> [Alone<Gateway>; 3] {
         it.command(Command::Start);
         it
     });
-    all[0].hear(follower(11), keep_alive(1));
+    all[0].receive(follower(11), keep_alive(1));
     relay(&mut all);
     assert!(all[0].driver.machine().manages());
     let leader = all[2].driver.machine().replica().leader();
@@ -130,11 +130,11 @@ fn a_task_is_refused_where_as_many_clients_wait_as_may() {
         function: Function::new(code),
     };
     let (one, other) = (Member::new(31, 0), Member::new(32, 0));
-    it.hear(one, submit(1, b"f"));
-    it.hear(one, submit(1, b"f"));
+    it.receive(one, submit(1, b"f"));
+    it.receive(one, submit(1, b"f"));
     assert_eq!(it.no_room(), 0);
     it.forget();
-    it.hear(other, submit(1, b"g"));
+    it.receive(other, submit(1, b"g"));
     let refused = Message::Refused {
         task: TaskId {
             client: other,
@@ -151,11 +151,11 @@ fn a_task_is_refused_where_as_many_clients_wait_as_may() {
 fn a_gateway_watches_no_more_followers_than_find_room() {
     let limits = Limits::new().with_followers(1);
     let mut it = hub(&[HUB, SECOND], Config::new(), limits);
-    it.hear(follower(11), keep_alive(1));
+    it.receive(follower(11), keep_alive(1));
     assert_eq!(it.no_room(), 0);
-    it.hear(follower(12), keep_alive(1));
+    it.receive(follower(12), keep_alive(1));
     assert_eq!(it.no_room(), 1);
-    it.hear(follower(11), keep_alive(2));
+    it.receive(follower(11), keep_alive(2));
     assert_eq!(it.no_room(), 1, "it is watched already");
 }
 
@@ -172,18 +172,18 @@ fn a_follower_that_others_came_before_is_counted() {
 #[test]
 fn what_a_follower_says_anew_is_in_the_tables() {
     let mut it = hub(&[HUB], Config::new(), Limits::new());
-    it.hear(follower(11), keep_alive(1));
+    it.receive(follower(11), keep_alive(1));
     assert_eq!(it.number_of(11), Some((follower(11), 1)));
-    it.hear(follower(11), keep_alive(2));
+    it.receive(follower(11), keep_alive(2));
     assert_eq!(it.number_of(11), Some((follower(11), 2)));
     // What it said before is late, or it was purged in between: it says something later.
     it.forget();
-    it.hear(follower(11), keep_alive(1));
+    it.receive(follower(11), keep_alive(1));
     assert_eq!(it.sent, [(11, Message::Purged { number: 2 })]);
     // Another life of it says what is later in any case.
-    it.hear(Member::new(11, 1), keep_alive(1));
+    it.receive(Member::new(11, 1), keep_alive(1));
     it.forget();
-    it.hear(follower(11), keep_alive(7));
+    it.receive(follower(11), keep_alive(7));
     assert_eq!(it.sent, []);
     assert_eq!(it.number_of(11), Some((Member::new(11, 1), 1)));
 }
@@ -216,29 +216,33 @@ fn membership_says_which_gateways_are_here() {
         Limits::new(),
     );
     let later = Member::new(2, 1);
-    for (delta, told, gone) in [
+    for (delta, notified, ended) in [
         (Delta::Suspected(SECOND), None, None),
         (
             Delta::Failed(SECOND),
-            Some(Event::Gone(SECOND)),
+            Some(Event::Failed(SECOND)),
             Some(SECOND),
         ),
         (Delta::Failed(SECOND), None, Some(SECOND)),
         (Delta::Refuted(SECOND), Some(Event::Returned(SECOND)), None),
-        (Delta::Left(SECOND), Some(Event::Gone(SECOND)), Some(SECOND)),
+        (
+            Delta::Left(SECOND),
+            Some(Event::Failed(SECOND)),
+            Some(SECOND),
+        ),
         (Delta::Joined(later), Some(Event::Returned(later)), None),
         (Delta::Confirmed(SECOND), None, None),
         (Delta::Failed(follower(11)), None, None),
     ] {
         it.forget();
         it.learn(delta);
-        let events = it.told.iter();
-        let told_now: Vec<Event> = events
-            .filter(|it| matches!(it, Event::Gone(_) | Event::Returned(_)))
+        let events = it.notified.iter();
+        let notified_now: Vec<Event> = events
+            .filter(|it| matches!(it, Event::Failed(_) | Event::Returned(_)))
             .cloned()
             .collect();
-        assert_eq!(told_now, Vec::from_iter(told), "{delta:?}");
-        assert_eq!(it.here().1, Vec::from_iter(gone), "{delta:?}");
+        assert_eq!(notified_now, Vec::from_iter(notified), "{delta:?}");
+        assert_eq!(it.here().1, Vec::from_iter(ended), "{delta:?}");
     }
     assert_eq!(it.here().0, [HUB, later, THIRD]);
     // Its host knows better than others whether it has ended.
@@ -253,11 +257,11 @@ fn a_gateway_that_is_gone_is_here_again_by_its_own_word_and_not_by_that_of_a_for
     let later = Member::new(2, 1);
     it.learn(Delta::Joined(later));
     it.learn(Delta::Failed(later));
-    it.hear(SECOND, Message::Here);
+    it.receive(SECOND, Message::Here);
     assert_eq!(it.here().1, [later]);
-    it.hear(later, Message::Here);
+    it.receive(later, Message::Here);
     assert_eq!(it.here().1, []);
-    it.hear(Member::new(3, 1), Message::Here);
+    it.receive(Member::new(3, 1), Message::Here);
     assert_eq!(it.here().0, [HUB, later, Member::new(3, 1)]);
 }
 
@@ -283,9 +287,9 @@ fn former_gateways_make_room_and_those_that_decide_do_not() {
     it.learn(Delta::Failed(SECOND));
     assert_eq!(it.here().1.len(), 98);
     it.command(Command::Start);
-    let (here, gone) = it.here();
-    assert_eq!(here.len() + gone.len(), 64);
-    assert_eq!((here, gone[0]), (vec![me], SECOND));
+    let (here, ended) = it.here();
+    assert_eq!(here.len() + ended.len(), 64);
+    assert_eq!((here, ended[0]), (vec![me], SECOND));
 }
 
 #[test]
@@ -295,10 +299,10 @@ fn a_gateway_that_folds_what_it_stored_has_the_tables_that_it_had() {
     let stored = former.replica().stored();
     let mut it = Alone::new(former);
     it.command(Command::Start);
-    it.hear(follower(11), keep_alive(1));
+    it.receive(follower(11), keep_alive(1));
     let mut again = Gateway::restore(Member::new(1, 1), Config::new(), stored, []).unwrap();
-    let facts: Vec<_> = it.told.iter().filter_map(Gateway::fact).collect();
-    assert!(!facts.is_empty() && facts.len() < it.told.len());
+    let facts: Vec<_> = it.notified.iter().filter_map(Gateway::fact).collect();
+    assert!(!facts.is_empty() && facts.len() < it.notified.len());
     for fact in facts {
         again.fold(fact).unwrap();
     }
@@ -310,24 +314,24 @@ fn a_gateway_that_folds_what_it_stored_has_the_tables_that_it_had() {
 
 #[test]
 fn a_gateway_believes_its_manager_alone_which_others_are_gone() {
-    let heartbeat = |gone: &[Member]| Message::Heartbeat {
-        gone: gone.iter().map(|it| it.id).collect(),
+    let heartbeat = |ended: &[Member]| Message::Heartbeat {
+        ended: ended.iter().map(|it| it.id).collect(),
     };
     let [mut manager, _, mut it] = three(Config::new());
-    it.hear(SECOND, heartbeat(&[HUB]));
+    it.receive(SECOND, heartbeat(&[HUB]));
     assert_eq!(it.here().1, []);
-    for gone in [vec![SECOND], vec![]] {
-        it.hear(HUB, heartbeat(&gone));
-        assert_eq!(it.here().1, gone);
+    for ended in [vec![SECOND], vec![]] {
+        it.receive(HUB, heartbeat(&ended));
+        assert_eq!(it.here().1, ended);
     }
-    manager.hear(SECOND, heartbeat(&[THIRD]));
+    manager.receive(SECOND, heartbeat(&[THIRD]));
     assert_eq!(manager.here().1, [], "it manages itself");
     let mut it = hub(
         &[HUB, SECOND, THIRD],
         Config::new().with_heartbeat(Span::ZERO),
         Limits::new(),
     );
-    it.hear(SECOND, heartbeat(&[THIRD]));
+    it.receive(SECOND, heartbeat(&[THIRD]));
     assert_eq!(it.here().1, [], "membership says so");
 }
 
@@ -351,10 +355,10 @@ fn what_the_replica_does_not_take_is_counted() {
     let config = Config::new();
     let replica = config.replica.with_pending(1);
     let mut it = hub(&[HUB, SECOND], config.with_replica(replica), Limits::new());
-    it.hear(follower(11), keep_alive(1));
+    it.receive(follower(11), keep_alive(1));
     let not_proposed = |it: &Alone<Gateway>| it.driver.machine().counters().not_proposed;
     assert_eq!(not_proposed(&it), 0);
-    it.hear(follower(12), keep_alive(1));
+    it.receive(follower(12), keep_alive(1));
     assert_eq!(not_proposed(&it), 1);
 }
 
@@ -373,18 +377,18 @@ fn an_orchestrator_alone_says_what_votes_come_to() {
         answer: answer.clone(),
         voters: voters.into_iter().collect(),
     };
-    it.hear(follower(14), verdict.clone());
+    it.receive(follower(14), verdict.clone());
     assert_eq!(it.sent, []);
-    it.hear(electors[1], verdict.clone());
+    it.receive(electors[1], verdict.clone());
     let [(to, Message::Run(run))] = &it.sent[..] else {
         panic!("{:?}", it.sent);
     };
     assert_eq!((*to, run.electors[0]), (electors[1].id.0, electors[0]));
-    it.hear(electors[0], verdict.clone());
+    it.receive(electors[0], verdict.clone());
     let tables = it.driver.machine().tables().unwrap();
     assert_eq!(tables.answer(task), Some(&answer));
     it.forget();
-    it.hear(electors[1], verdict);
+    it.receive(electors[1], verdict);
     let over = Message::Over { task, attempt };
     assert_eq!(it.sent, [(electors[1].id.0, over)]);
 }
@@ -393,13 +397,13 @@ fn an_orchestrator_alone_says_what_votes_come_to() {
 fn with_task(limits: Limits) -> (Alone<Gateway>, TaskId, Vec<Member>) {
     let mut it = hub(&[HUB], Config::new(), limits);
     for id in [11, 12, 13] {
-        it.hear(follower(id), keep_alive(1));
+        it.receive(follower(id), keep_alive(1));
     }
     it.pass(Span::secs(1));
     let client = Member::new(31, 0);
     let number = 1;
     let function = Function::new(b"f");
-    it.hear(client, Message::Submit { number, function });
+    it.receive(client, Message::Submit { number, function });
     let task = TaskId { client, number };
     let tables = it.driver.machine().tables().unwrap();
     let electors = tables.assignment(task).unwrap().electors.to_vec();
@@ -417,12 +421,12 @@ fn a_gateway_that_counts_acknowledges_votes_and_says_which_tasks_are_over() {
         attempt,
         returned,
     };
-    it.hear(electors[0], vote.clone());
+    it.receive(electors[0], vote.clone());
     let counted = Message::Counted { task, attempt };
     assert_eq!(it.sent, [(electors[0].id.0, counted)]);
-    it.hear(electors[1], vote.clone());
+    it.receive(electors[1], vote.clone());
     it.forget();
-    it.hear(electors[2], vote);
+    it.receive(electors[2], vote);
     assert_eq!(
         it.sent,
         [(electors[2].id.0, Message::Over { task, attempt })]
@@ -440,7 +444,7 @@ fn a_unit_that_does_not_answer_is_tried_again_and_that_is_counted() {
     for second in 0..waits / Span::secs(1).0 {
         assert_eq!(retries(&it), 0, "after {second} seconds");
         for id in [11, 12, 13] {
-            it.hear(follower(id), keep_alive(1));
+            it.receive(follower(id), keep_alive(1));
         }
         it.pass(Span::secs(1));
     }
@@ -455,7 +459,7 @@ fn units_are_formed_when_the_first_followers_had_time_to_come() {
     let units = |it: &Alone<Gateway>| it.driver.machine().tables().unwrap().units();
     for id in [11, 12, 13] {
         assert_eq!(units(&it), 0);
-        it.hear(follower(id), keep_alive(1));
+        it.receive(follower(id), keep_alive(1));
         it.pass(Span(config.settle.0 / 3));
     }
     it.pass(Span::millis(1));
@@ -470,9 +474,9 @@ fn a_newcomer_may_refuse_what_comes_first() {
     let (from, message) = (SECOND, Message::Elsewhere);
     let refused = it.step(Input::Message { from, message });
     assert!(refused.is_err());
-    assert_eq!(it.told, []);
+    assert_eq!(it.notified, []);
     it.command(Command::Start);
-    assert!(it.told.contains(&Event::Unavailable));
+    assert!(it.notified.contains(&Event::Unavailable));
 }
 
 /// Messages between gateways name them, so longer ids leave less room in a frame.
@@ -494,7 +498,7 @@ fn a_gateway_with_a_longer_id_leaves_room_for_results() {
     let mut it = Alone::new(again);
     it.command(Command::Start);
     it.pass(Span::secs(30));
-    it.hear(other, Message::Here);
+    it.receive(other, Message::Here);
     it.pass(Span::secs(30));
     let now = it.driver.machine().replica().configuration().clone();
     assert_eq!(now.members().count(), 2);
@@ -534,12 +538,12 @@ fn a_gateway_that_is_behind_refuses_no_task_that_is_open() {
             configuration,
             body,
         };
-        it.hear(SECOND, Message::Tables(Box::new(message)));
+        it.receive(SECOND, Message::Tables(Box::new(message)));
     };
     decide(&mut it, submit(other));
     it.forget();
     let function = Function::new(b"f");
-    it.hear(task.client, Message::Submit { number, function });
+    it.receive(task.client, Message::Submit { number, function });
     decide(&mut it, Update::Cancel(other));
     decide(&mut it, submit(task));
     let tables = it.driver.machine().tables().unwrap();

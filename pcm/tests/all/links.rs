@@ -70,14 +70,14 @@ fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
         (3, [11, 12, 13]),
         (4, [11, 12, 13]),
     ] {
-        follower.hear(HUB, run(number, &electors));
+        follower.receive(HUB, run(number, &electors));
         follower.command(returned(number));
     }
-    follower.hear(Member::new(12, 0), vote(3));
+    follower.receive(Member::new(12, 0), vote(3));
     let (task, attempt) = (task(1), 1);
-    follower.hear(Member::new(12, 0), Message::Counted { task, attempt });
+    follower.receive(Member::new(12, 0), Message::Counted { task, attempt });
     follower.taken();
-    follower.told.clear();
+    follower.notified.clear();
     follower.command(follower::Command::Emptied);
     // A later attachment: with it the gateway sends what the mailbox held.
     let expected = [
@@ -87,14 +87,14 @@ fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
         (HUB.id.0, vote(4)),
     ];
     assert_eq!(follower.taken(), expected);
-    assert_eq!(follower.told, [follower::Event::Fetch(HUB.id)]);
+    assert_eq!(follower.notified, [follower::Event::Fetch(HUB.id)]);
     assert_eq!(follower.driver.machine().attached_to(), HUB.id);
 }
 
 #[test]
 fn what_was_lost_does_not_count_as_said() {
     let mut follower = follower(1);
-    follower.hear(HUB, run(1, &[12, 11, 13]));
+    follower.receive(HUB, run(1, &[12, 11, 13]));
     follower.command(returned(1));
     for _ in 0..9 {
         follower.taken();
@@ -105,10 +105,10 @@ fn what_was_lost_does_not_count_as_said() {
             follower.sent
         );
     }
-    for is_said in [true, false] {
+    for is_reported in [true, false] {
         follower.taken();
         follower.pass(Span::secs(1));
-        assert_eq!(follower.sent.contains(&(12, vote(1))), is_said);
+        assert_eq!(follower.sent.contains(&(12, vote(1))), is_reported);
     }
     assert_eq!(follower.driver.machine().counters().given_up, 1);
 }
@@ -118,13 +118,13 @@ fn what_was_lost_does_not_count_as_said() {
 fn a_gateway_sends_again_what_an_emptied_mailbox_held() {
     let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     let sensor = Member::new(11, 0);
-    hub.hear(sensor, keep_alive(1));
+    hub.receive(sensor, keep_alive(1));
     hub.pass(Span::secs(2));
-    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.receive(APP, submit(1, Function::new(b"f")));
     hub.sent.clear();
-    hub.hear(sensor, keep_alive(1));
+    hub.receive(sensor, keep_alive(1));
     assert_eq!(hub.sent, [], "nothing is new");
-    hub.hear(sensor, keep_alive(2));
+    hub.receive(sensor, keep_alive(2));
     assert!(
         matches!(&*hub.sent, [(11, Message::Run(run))] if run.task == task(1)),
         "{:?}",
@@ -162,7 +162,7 @@ fn a_client_whose_gateway_cannot_be_reached_asks_the_next_at_once() {
         answer: Answer::Cancelled,
         voters: Voters::new(),
     };
-    client.hear(Member::new(2, 0), answered);
+    client.receive(Member::new(2, 0), answered);
     client.command(UNREACHABLE);
     assert_eq!(client.taken(), [(3, Message::Cancel { number: 2 })]);
 }
@@ -213,6 +213,6 @@ fn a_client_takes_no_more_voters_than_a_unit_has() {
     let message = answer(most + 1);
     let refused = client.step(Input::Message { from, message });
     assert_eq!(refused, Err(client::Reject::TooMany(HUB, 18)));
-    client.hear(HUB, answer(most));
-    assert_eq!(client.told.len(), 1);
+    client.receive(HUB, answer(most));
+    assert_eq!(client.notified.len(), 1);
 }

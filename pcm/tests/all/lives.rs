@@ -32,7 +32,11 @@ fn a_task_that_a_former_life_was_given_is_no_misbehaviour() {
         let message = Message::Run(run.into());
         it.forget();
         let taken = it.step(Input::Message { from: HUB, message });
-        (taken, it.told.len(), it.driver.machine().counters().stale)
+        (
+            taken,
+            it.notified.len(),
+            it.driver.machine().counters().stale,
+        )
     };
     assert_eq!(given_to(4), (Ok(()), 0, 1));
     // There is no such life yet.
@@ -46,17 +50,17 @@ fn a_task_that_a_former_life_was_given_is_no_misbehaviour() {
 fn a_heartbeat_of_a_former_life_counts_no_more() {
     let mut it = hub(&[HUB, SECOND, THIRD], Config::new(), Limits::new());
     let second = Member::new(2, 1);
-    let gone = |it: Member| Message::Heartbeat {
-        gone: [it.id].into_iter().collect(),
+    let ended = |it: Member| Message::Heartbeat {
+        ended: [it.id].into_iter().collect(),
     };
-    it.hear(second, gone(THIRD));
+    it.receive(second, ended(THIRD));
     assert_eq!(it.taken().pop(), Some((2, Message::Here)));
     it.forget();
     for _ in 0..9 {
-        it.hear(SECOND, gone(HUB));
-        it.hear(SECOND, gone(SECOND));
+        it.receive(SECOND, ended(HUB));
+        it.receive(SECOND, ended(SECOND));
     }
-    assert_eq!((it.taken(), &*it.told), (vec![], &[][..]));
+    assert_eq!((it.taken(), &*it.notified), (vec![], &[][..]));
 }
 
 /// With the facts of its former life the gateway would hold the tables and never have a vote.
@@ -90,7 +94,7 @@ fn a_manager_that_lost_power_in_mid_change_says_what_it_is() {
         it.pass(Span::secs(10));
         let mut facts: Vec<_> = it.stored().collect();
         let before = facts.len();
-        it.hear(Member::new(11, 0), keep_alive(1));
+        it.receive(Member::new(11, 0), keep_alive(1));
         it.command(Command::Configure(Configuration::of(next.clone())));
         facts.extend(it.stored());
         assert!(facts.len() > before + 2, "{facts:?}");
@@ -108,7 +112,7 @@ fn a_manager_that_lost_power_in_mid_change_says_what_it_is() {
                 again.pass(Span::millis(100));
             }
             let mut manages = false;
-            for event in &again.told {
+            for event in &again.notified {
                 match event {
                     Event::Manages => assert!(!core::mem::replace(&mut manages, true), "{next:?}"),
                     Event::Deposed => assert!(core::mem::take(&mut manages), "{next:?}, {kept}"),
@@ -130,7 +134,7 @@ impl Alone<Gateway> {
     fn stored(
         &mut self,
     ) -> impl Iterator<Item = <Gateway as selvedge_core::durable::Durable>::Fact> {
-        let told = core::mem::take(&mut self.told).into_iter();
-        told.filter_map(|it| Gateway::fact(&it).cloned())
+        let notified = core::mem::take(&mut self.notified).into_iter();
+        notified.filter_map(|it| Gateway::fact(&it).cloned())
     }
 }

@@ -19,7 +19,6 @@ mod costs;
 mod errata;
 mod followers;
 mod gateways;
-mod hearing;
 mod links;
 mod lives;
 mod managers;
@@ -28,6 +27,7 @@ mod model;
 mod peers;
 #[cfg(feature = "check")]
 mod props;
+mod receiving;
 mod sample;
 mod seats;
 mod settings;

@@ -11,18 +11,18 @@ use super::gateways::{follower, relay, three};
 /// Time passes for these gateways. A follower of the first one says in each second that it is here. What
 /// they say, and from whom.
 fn run(gateways: &mut [Alone<Gateway>], span: Span) -> Vec<(Member, Message)> {
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     let tick = Span::millis(100);
     for tenth in 0..span.0 / tick.0 {
         for it in &mut *gateways {
             it.pass(tick);
         }
         if tenth % 10 == 0 {
-            gateways[0].hear(follower(11), keep_alive(1));
+            gateways[0].receive(follower(11), keep_alive(1));
         }
-        said.extend(relay(gateways).into_iter().map(|it| (it.0, it.2)));
+        reported.extend(relay(gateways).into_iter().map(|it| (it.0, it.2)));
     }
-    said
+    reported
 }
 
 /// Whether a follower is in the tables.
@@ -34,7 +34,7 @@ fn has(it: &Alone<Gateway>, id: u64) -> bool {
 /// Three gateways; the first one manages, and has one follower, and the third has another one.
 fn with_followers(config: Config) -> [Alone<Gateway>; 3] {
     let mut all = three(config);
-    all[2].hear(follower(12), keep_alive(1));
+    all[2].receive(follower(12), keep_alive(1));
     run(&mut all, Span::millis(500));
     assert!(has(&all[0], 11) && has(&all[0], 12));
     all
@@ -67,11 +67,11 @@ fn a_gateway_that_is_here_again_keeps_its_followers() {
         .step(Input::Membership(Delta::Failed(THIRD)))
         .unwrap();
     for _ in 0..8 {
-        all[2].hear(follower(12), keep_alive(1));
+        all[2].receive(follower(12), keep_alive(1));
         run(&mut all, Span::secs(1));
     }
     let purged = all.map(|it| {
-        it.told
+        it.notified
             .into_iter()
             .filter(|it| matches!(it, Event::Purged(_)))
             .count()
@@ -110,7 +110,7 @@ fn submit(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, Message)> {
         number: 1,
         function: Function::new(b"f"),
     };
-    gateways[0].hear(CLIENT, submit);
+    gateways[0].receive(CLIENT, submit);
     run(gateways, Span::millis(500))
 }
 
@@ -119,9 +119,9 @@ fn a_gateway_that_lags_sends_its_followers_the_tasks_that_they_have() {
     let mut all = with_whole_tables();
     run(&mut all[..2], Span::secs(1));
     submit(&mut all[..2]);
-    let said = run(&mut all, Span::secs(2));
+    let reported = run(&mut all, Span::secs(2));
     let runs = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Run(_));
-    assert_eq!(said.iter().filter(runs).count(), 1);
+    assert_eq!(reported.iter().filter(runs).count(), 1);
 }
 
 #[test]
@@ -129,15 +129,15 @@ fn a_gateway_that_lags_leaves_followers_that_moved_to_others() {
     for (has_moved, overs) in [(false, 1), (true, 0)] {
         let mut all = with_whole_tables();
         if has_moved {
-            all[1].hear(follower(12), keep_alive(2));
+            all[1].receive(follower(12), keep_alive(2));
         }
         run(&mut all[..2], Span::secs(1));
         submit(&mut all[..2]);
         run(&mut all, Span::secs(1));
-        all[0].hear(CLIENT, Message::Cancel { number: 1 });
-        let said = run(&mut all, Span::millis(500));
+        all[0].receive(CLIENT, Message::Cancel { number: 1 });
+        let reported = run(&mut all, Span::millis(500));
         let over = |it: &&(Member, Message)| it.0 == THIRD && matches!(it.1, Message::Over { .. });
-        assert_eq!(said.iter().filter(over).count(), overs);
+        assert_eq!(reported.iter().filter(over).count(), overs);
     }
 }
 
@@ -165,14 +165,14 @@ fn a_task_that_waits_for_a_unit_gets_the_first_one_at_once() {
 #[test]
 fn only_the_manager_gives_tasks_to_units() {
     let mut all = with_followers(Config::new());
-    let mut said = submit(&mut all[..2]);
-    said.extend(run(&mut all[..2], Span::secs(3)));
+    let mut reported = submit(&mut all[..2]);
+    reported.extend(run(&mut all[..2], Span::secs(3)));
     assert!(all[1].driver.machine().tables().unwrap().clustered() > 0);
     let proposes = |it: &&(Member, Message)| match &it.1 {
         Message::Tables(it) => matches!(it.body, Body::Propose { .. }),
         _ => false,
     };
-    assert_eq!(said.iter().find(proposes), None);
+    assert_eq!(reported.iter().find(proposes), None);
 }
 
 /// Two followers come to the third gateway, one to the first, which manages. How often it has another
@@ -181,7 +181,7 @@ fn hands_over(third: Voter, is_here: bool) -> (u64, bool) {
     let config = Config::new().with_purge_after(600);
     let mut all = three(config);
     for id in [12, 13] {
-        all[2].hear(follower(id), keep_alive(1));
+        all[2].receive(follower(id), keep_alive(1));
     }
     run(&mut all, Span::millis(500));
     assert!(has(&all[0], 12) && has(&all[0], 13));

@@ -30,16 +30,20 @@ fn an_answer_to_a_former_life_of_a_client_is_none_to_this_one() {
         voters: voters(),
     };
     let why = Refusal::Full;
-    client.hear(HUB, answer(0));
-    client.hear(HUB, Message::Refused { task: task(0), why });
-    assert_eq!(client.told, [], "the former life counted its tasks alike");
-    client.hear(HUB, answer(1));
+    client.receive(HUB, answer(0));
+    client.receive(HUB, Message::Refused { task: task(0), why });
+    assert_eq!(
+        client.notified,
+        [],
+        "the former life counted its tasks alike"
+    );
+    client.receive(HUB, answer(1));
     let answered = client::Event::Answered {
         number: 1,
         answer: Answer::Failed(Failure::Trapped),
         voters: voters(),
     };
-    assert_eq!(client.told, [answered]);
+    assert_eq!(client.notified, [answered]);
 }
 
 #[test]
@@ -88,10 +92,10 @@ fn a_follower_that_finds_no_room_costs_no_update() {
         gateway::Config::new(),
         Limits::new().with_followers(1),
     );
-    hub.hear(Member::new(11, 0), keep_alive(1));
+    hub.receive(Member::new(11, 0), keep_alive(1));
     let version = hub.driver.machine().replica().version();
     for number in 1..4 {
-        hub.hear(Member::new(12, 0), keep_alive(number));
+        hub.receive(Member::new(12, 0), keep_alive(number));
     }
     let gateway = hub.driver.machine();
     assert_eq!(gateway.replica().version(), version);
@@ -101,11 +105,11 @@ fn a_follower_that_finds_no_room_costs_no_update() {
 #[test]
 fn a_task_that_finds_no_room_costs_no_update() {
     let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new().with_open(1));
-    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.receive(APP, submit(1, Function::new(b"f")));
     hub.sent.clear();
     let version = hub.driver.machine().replica().version();
     for _ in 0..3 {
-        hub.hear(APP, submit(2, Function::new(b"g")));
+        hub.receive(APP, submit(2, Function::new(b"g")));
     }
     let client = APP;
     let task = |number| TaskId { client, number };
@@ -128,7 +132,7 @@ fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
     let machine = Gateway::new(HUB, gateway::Config::new(), first, limits).unwrap();
     let mut hub = Alone::new(machine);
     hub.command(gateway::Command::Start);
-    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.receive(APP, submit(1, Function::new(b"f")));
     let other = TaskId {
         client: Member::new(22, 0),
         number: 1,
@@ -151,14 +155,14 @@ fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
         configuration: 1,
         body,
     };
-    hub.hear(gateways[1], Message::Tables(message.into()));
+    hub.receive(gateways[1], Message::Tables(message.into()));
     let tables = hub.driver.machine().tables().unwrap();
     assert_eq!(tables.open().count(), 1);
     hub.sent.clear();
-    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.receive(APP, submit(1, Function::new(b"f")));
     assert_eq!(hub.sent, []);
     // Nor is one that comes then: whether there is room, the manager knows.
-    hub.hear(APP, submit(2, Function::new(b"h")));
+    hub.receive(APP, submit(2, Function::new(b"h")));
     assert_eq!(hub.sent, []);
 }
 
@@ -169,11 +173,11 @@ fn a_function_that_has_no_room_in_a_request_is_refused() {
         libraries: (0..4).map(|it| Library(u64::MAX - it)).collect(),
         ..Function::new(&vec![0; code])
     };
-    hub.hear(APP, submit(1, function(LONGEST_CODE)));
+    hub.receive(APP, submit(1, function(LONGEST_CODE)));
     let tables = hub.driver.machine().tables().unwrap();
     assert_eq!(tables.open().count(), 1);
     hub.sent.clear();
-    hub.hear(APP, submit(2, function(LONGEST_CODE + 1)));
+    hub.receive(APP, submit(2, function(LONGEST_CODE + 1)));
     let refused = Message::Refused {
         task: TaskId {
             client: APP,
@@ -215,14 +219,14 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
         // Ids as long as any: what is voted for, or answered, is decided.
         let elector = Member::new(u64::MAX - 1, u32::MAX);
         let client = Member::new(u64::MAX - 2, u32::MAX);
-        hub.hear(elector, keep_alive(1));
+        hub.receive(elector, keep_alive(1));
         hub.pass(Span::secs(1));
         let number = u64::MAX;
-        hub.hear(client, submit(number, Function::new(b"f")));
+        hub.receive(client, submit(number, Function::new(b"f")));
         let task = TaskId { client, number };
         let value: selvedge_pcm::Bytes = vec![7; room].into_iter().collect();
         let attempt = 1;
-        hub.hear(
+        hub.receive(
             elector,
             match counts_votes {
                 true => Message::Vote {
@@ -274,16 +278,16 @@ fn a_gateway_that_reaches_no_quorum_of_its_configuration_sends_followers_on() {
         also: vec![Voter::new(Member::new(4, 0))],
         ..three()
     };
-    for (first, gone) in [(all, 3), (also, 4)] {
+    for (first, ended) in [(all, 3), (also, 4)] {
         let mut hub = one_of(first, gateway::Config::new());
-        let gone = Member::new(gone, 0);
-        hub.learn(Delta::Failed(gone));
+        let ended = Member::new(ended, 0);
+        hub.learn(Delta::Failed(ended));
         hub.sent.clear();
-        hub.hear(Member::new(11, 0), keep_alive(1));
+        hub.receive(Member::new(11, 0), keep_alive(1));
         assert_eq!(hub.sent, [(11, Message::Elsewhere)]);
-        hub.learn(Delta::Refuted(gone));
+        hub.learn(Delta::Refuted(ended));
         hub.sent.clear();
-        hub.hear(Member::new(11, 0), keep_alive(2));
+        hub.receive(Member::new(11, 0), keep_alive(2));
         assert!(
             !hub.sent.contains(&(11, Message::Elsewhere)),
             "{:?}",
@@ -295,13 +299,13 @@ fn a_gateway_that_reaches_no_quorum_of_its_configuration_sends_followers_on() {
 /// What its host was told of that since it was last asked, and whether it does.
 fn sends_on(hub: &mut Alone<Gateway>) -> (Vec<gateway::Event>, bool) {
     use gateway::Event::{Available, Unavailable};
-    let told = core::mem::take(&mut hub.told);
-    let told = told.into_iter();
-    let told = told.filter(|it| matches!(it, Available | Unavailable));
-    let told = told.collect();
+    let notified = core::mem::take(&mut hub.notified);
+    let notified = notified.into_iter();
+    let notified = notified.filter(|it| matches!(it, Available | Unavailable));
+    let notified = notified.collect();
     hub.sent.clear();
-    hub.hear(Member::new(12, 0), keep_alive(1));
-    (told, hub.sent.contains(&(12, Message::Elsewhere)))
+    hub.receive(Member::new(12, 0), keep_alive(1));
+    (notified, hub.sent.contains(&(12, Message::Elsewhere)))
 }
 
 #[test]
@@ -312,17 +316,17 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     // It is not heard by the manager.
     let mut hub = one_of(three(), gateway::Config::new());
     assert_eq!(sends_on(&mut hub), here);
-    let beat = |gone: &[u64]| Message::Heartbeat {
-        gone: gone.iter().map(|it| NodeId(*it)).collect(),
+    let beat = |ended: &[u64]| Message::Heartbeat {
+        ended: ended.iter().map(|it| NodeId(*it)).collect(),
     };
-    hub.hear(others[0], beat(&[1]));
-    hub.hear(others[0], beat(&[1]));
+    hub.receive(others[0], beat(&[1]));
+    hub.receive(others[0], beat(&[1]));
     assert_eq!(sends_on(&mut hub), here);
-    for told in [vec![Unavailable], vec![]] {
-        hub.hear(others[0], beat(&[1]));
-        assert_eq!(sends_on(&mut hub), (told, true));
+    for notified in [vec![Unavailable], vec![]] {
+        hub.receive(others[0], beat(&[1]));
+        assert_eq!(sends_on(&mut hub), (notified, true));
     }
-    hub.hear(others[0], beat(&[]));
+    hub.receive(others[0], beat(&[]));
     assert_eq!(sends_on(&mut hub), (vec![Available], false));
     // It hears no quorum.
     let mut hub = one_of(three(), gateway::Config::new());
@@ -377,14 +381,14 @@ fn an_orchestrator_keeps_no_more_votes_than_of_two_units() {
     assert_eq!(refused, Err(follower::Reject::Misbehaviour(why)));
     for term in 0..100 {
         let first = 100 + 7 * u64::from(term);
-        follower.hear(HUB, run(term, first..first + 16));
+        follower.receive(HUB, run(term, first..first + 16));
         for id in first..first + 7 {
             let vote = Message::Vote {
                 task,
                 attempt: 1,
                 returned: Returned::Value(id.to_be_bytes().into_iter().collect()),
             };
-            follower.hear(Member::new(id, 0), vote);
+            follower.receive(Member::new(id, 0), vote);
         }
     }
     let machine = follower.driver.machine();
@@ -404,14 +408,14 @@ fn a_manager_that_another_one_holds_for_gone_serves_its_followers() {
     let machine = Gateway::restore(me, config, stored, [other.id]).unwrap();
     let mut hub = Alone::new(machine);
     hub.command(gateway::Command::Start);
-    hub.hear(Member::new(11, 0), keep_alive(1));
+    hub.receive(Member::new(11, 0), keep_alive(1));
     assert!(hub.driver.machine().manages());
     for _ in 0..9 {
-        let gone = [me.id].into_iter().collect();
-        hub.hear(other, Message::Heartbeat { gone });
+        let ended = [me.id].into_iter().collect();
+        hub.receive(other, Message::Heartbeat { ended });
     }
     hub.sent.clear();
-    hub.hear(Member::new(12, 0), keep_alive(1));
+    hub.receive(Member::new(12, 0), keep_alive(1));
     assert!(
         !hub.sent.contains(&(12, Message::Elsewhere)),
         "{:?}",

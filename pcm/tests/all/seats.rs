@@ -19,9 +19,9 @@ fn seats(tables: &Tables) -> BTreeMap<u64, (usize, usize)> {
 }
 
 /// Followers say that they are so available, and units are formed anew. Those that have another seat then.
-fn moved(tables: &mut Tables, said: &[(u64, u32)]) -> Vec<u64> {
+fn moved(tables: &mut Tables, reported: &[(u64, u32)]) -> Vec<u64> {
     let before = seats(tables);
-    for &(id, active) in said {
+    for &(id, active) in reported {
         let number = tables.follower(NodeId(id)).unwrap().number + 1;
         tables.apply(&Update::Attach(Attachment {
             number,

@@ -118,15 +118,15 @@ fn a_follower_that_goes_or_begins_again_takes_part_in_no_task_any_more() {
 #[test]
 fn a_function_goes_to_the_unit_that_keeps_its_libraries_where_others_are_as_free() {
     let mut tables = tables((0..15).map(|id| (id, 1_000)));
-    let keeper = tables.members(2).last().unwrap();
+    let controller = tables.members(2).last().unwrap();
     let library = Library(7);
     let keeps = Attachment {
         number: 2,
         libraries: [library].into_iter().collect(),
-        ..tables.follower(keeper.id).unwrap().clone()
+        ..tables.follower(controller.id).unwrap().clone()
     };
     let outcome = Outcome::Attached {
-        follower: keeper.id,
+        follower: controller.id,
         tasks: Vec::new(),
         is_other: false,
     };
@@ -349,7 +349,7 @@ fn no_state_is_longer_than_the_limits_say() {
     let far = u64::MAX - 1_000;
     let code = [7; 300];
     let mut tables = Tables::new(limits);
-    let says = |id: u64, number: u32| Attachment {
+    let reports = |id: u64, number: u32| Attachment {
         member: Member::new(far + id, u32::MAX),
         number: u32::MAX - 9 + number,
         gateway: NodeId(far),
@@ -361,11 +361,11 @@ fn no_state_is_longer_than_the_limits_say() {
         libraries: (0..4).map(|it| Library(u64::MAX - it)).collect(),
     };
     for id in 0..300 {
-        tables.apply(&Update::Attach(says(id, 1)));
+        tables.apply(&Update::Attach(reports(id, 1)));
         if id >= 150 {
-            tables.apply(&Update::Purge(says(id - 150, 1)));
+            tables.apply(&Update::Purge(reports(id - 150, 1)));
         }
-        tables.apply(&Update::Attach(says(id, 1)));
+        tables.apply(&Update::Attach(reports(id, 1)));
     }
     for after in 0..2 {
         tables.apply(&Update::Cluster { after });

@@ -213,7 +213,7 @@ fn an_answer_counts_in_its_attempt_under_its_orchestrator_and_where_gateways_do_
     tables.apply(&submit(1, b"f"));
     let mut all: Vec<NodeId> = electors(&tables, task(1)).iter().map(|it| it.id).collect();
     all.sort_unstable();
-    let says = |number, attempt, term, length, voters: &[NodeId]| Update::Answer {
+    let reports = |number, attempt, term, length, voters: &[NodeId]| Update::Answer {
         task: task(number),
         attempt,
         term,
@@ -221,21 +221,21 @@ fn an_answer_counts_in_its_attempt_under_its_orchestrator_and_where_gateways_do_
         voters: voters.iter().copied().collect(),
     };
     for refused in [
-        says(2, 1, 0, 4, &all),
-        says(1, 0, 0, 4, &all),
-        says(1, 2, 0, 4, &all),
-        says(1, 1, 1, 4, &all),
-        says(1, 1, 0, 5, &all),
-        says(1, 1, 0, 4, &all[..1]),
+        reports(2, 1, 0, 4, &all),
+        reports(1, 0, 0, 4, &all),
+        reports(1, 2, 0, 4, &all),
+        reports(1, 1, 1, 4, &all),
+        reports(1, 1, 0, 5, &all),
+        reports(1, 1, 0, 4, &all[..1]),
     ] {
         let outcome = apply(&mut tables, &refused);
         assert_eq!(outcome, Outcome::Stale, "{refused:?}");
     }
-    let ended = apply(&mut tables, &says(1, 1, 0, 4, &all));
+    let ended = apply(&mut tables, &reports(1, 1, 0, 4, &all));
     assert!(matches!(ended, Outcome::Ended { .. }), "{ended:?}");
     let mut counts = self::tables(limits.with_counts_votes(true));
     counts.apply(&submit(1, b"f"));
-    let outcome = apply(&mut counts, &says(1, 1, 0, 4, &all));
+    let outcome = apply(&mut counts, &reports(1, 1, 0, 4, &all));
     assert_eq!(outcome, Outcome::Stale);
 }
 

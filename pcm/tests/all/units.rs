@@ -164,8 +164,8 @@ fn as_many_followers_without_a_seat_as_make_a_unit_want_one() {
 #[test]
 fn a_newcomer_joins_the_smallest_unit_that_has_room() {
     let mut tables = alike(15);
-    let gone = [ids(&tables, 1)[4], ids(&tables, 2)[3], ids(&tables, 2)[4]];
-    for id in gone {
+    let ended = [ids(&tables, 1)[4], ids(&tables, 2)[3], ids(&tables, 2)[4]];
+    for id in ended {
         purge(&mut tables, id);
     }
     let mut joined = BTreeMap::new();
@@ -182,9 +182,9 @@ fn a_newcomer_joins_the_smallest_unit_that_has_room() {
 #[test]
 fn tasks_go_to_units_with_all_their_performant_followers_before_they_go_to_free_ones() {
     let mut tables = alike(10);
-    let (lacking, low) = (ids(&tables, 0)[1], ids(&tables, 1)[4]);
+    let (missing, low) = (ids(&tables, 0)[1], ids(&tables, 1)[4]);
     purge(&mut tables, low);
-    purge(&mut tables, lacking);
+    purge(&mut tables, missing);
     let unit = |tables: &Tables, number| {
         let assignment = tables.assignment(task(number)).unwrap();
         tables.unit_of(assignment.electors[0].id)
@@ -196,7 +196,7 @@ fn tasks_go_to_units_with_all_their_performant_followers_before_they_go_to_free_
     // One that comes back fills the quorum: from then on the unit with fewer tasks is the better one.
     tables.apply(&Update::Attach(Attachment {
         number: 2,
-        ..follower(lacking, 1_000)
+        ..follower(missing, 1_000)
     }));
     tables.apply(&Update::Attach(Attachment {
         number: 2,

@@ -103,8 +103,8 @@ fn an_orchestrator_decides_alone_where_one_other_or_none_is_left() {
         for left in 1..=5 {
             let mut tables = tables(5, Limits::new().with_counts_votes(counts_votes));
             for id in 11 + left..16 {
-                let gone = tables.follower(NodeId(id)).unwrap().clone();
-                tables.apply(&Update::Purge(gone));
+                let ended = tables.follower(NodeId(id)).unwrap().clone();
+                tables.apply(&Update::Purge(ended));
             }
             let (task, attempt, by) = (task(1), 1, Member::new(11, 0));
             let returned = value(9);
@@ -132,8 +132,8 @@ fn an_answer_that_is_kept_tells_the_voters_of_the_run_that_made_it() {
     tables.apply(&answer(value(1), &[11, 13, 14]));
     tables.apply(&submitted(2));
     for number in [1, 2] {
-        let told = (tables.answer(task(number)), tables.voters(task(number)));
-        assert_eq!(told, (Some(&value(1).into()), &*ids(&[11, 13, 14])));
+        let notified = (tables.answer(task(number)), tables.voters(task(number)));
+        assert_eq!(notified, (Some(&value(1).into()), &*ids(&[11, 13, 14])));
     }
     tables.apply(&Update::Cancel(task(3)));
     assert_eq!(tables.answer(task(3)), Some(&Answer::Cancelled));
@@ -195,14 +195,14 @@ fn vote(returned: Returned) -> Message {
 /// What an orchestrator of five says when it has returned the first, and the others the rest.
 fn verdict(returned: [Returned; 5]) -> Option<(Answer, Voters)> {
     let mut follower = follower(always());
-    follower.hear(HUB, run(&[11, 12, 13, 14, 15], Function::new(b"f")));
+    follower.receive(HUB, run(&[11, 12, 13, 14, 15], Function::new(b"f")));
     for (id, returned) in (11..).zip(returned) {
         let task = task(1);
         match id {
             11 => {
                 follower.command(follower::Command::Returned { task, returned });
             }
-            other => follower.hear(Member::new(other, 0), vote(returned)),
+            other => follower.receive(Member::new(other, 0), vote(returned)),
         }
     }
     follower.sent.iter().find_map(|(_, it)| match it {
@@ -213,16 +213,16 @@ fn verdict(returned: [Returned; 5]) -> Option<(Answer, Voters)> {
 
 #[test]
 fn an_orchestrator_names_those_that_returned_what_it_says() {
-    let said = verdict([value(1), value(2), value(1), value(2), value(1)]);
-    assert_eq!(said, Some((value(1).into(), ids(&[11, 13, 15]))));
-    let said = verdict([value(1), value(2), value(3), value(2), value(1)]);
-    assert_eq!(said, Some((Answer::NoMajority, Voters::new())));
+    let reported = verdict([value(1), value(2), value(1), value(2), value(1)]);
+    assert_eq!(reported, Some((value(1).into(), ids(&[11, 13, 15]))));
+    let reported = verdict([value(1), value(2), value(3), value(2), value(1)]);
+    assert_eq!(reported, Some((Answer::NoMajority, Voters::new())));
 }
 
 #[test]
 fn failures_are_alike_when_their_kinds_are() {
     let [time, memory] = [Failure::Time, Failure::Memory].map(Returned::Failed);
-    let said = verdict([
+    let reported = verdict([
         value(1),
         time.clone(),
         memory.clone(),
@@ -230,11 +230,11 @@ fn failures_are_alike_when_their_kinds_are() {
         time.clone(),
     ]);
     assert_eq!(
-        said,
+        reported,
         Some((Answer::Failed(Failure::Time), ids(&[12, 14, 15])))
     );
-    let said = verdict([value(1), time.clone(), memory.clone(), time, memory]);
-    assert_eq!(said, Some((Answer::NoMajority, Voters::new())));
+    let reported = verdict([value(1), time.clone(), memory.clone(), time, memory]);
+    assert_eq!(reported, Some((Answer::NoMajority, Voters::new())));
 }
 
 /// The vote of a follower that fails a function itself.
@@ -244,19 +244,19 @@ fn failure(
     then: Option<follower::Command>,
 ) -> Failure {
     let mut follower = follower(config.with_result(4));
-    follower.hear(HUB, run(&[12, 11, 13], function));
+    follower.receive(HUB, run(&[12, 11, 13], function));
     if let Some(command) = then {
         follower.command(command);
     }
     follower.pass(Span::millis(500));
-    let said = follower.sent.iter().find_map(|(_, it)| match it {
+    let reported = follower.sent.iter().find_map(|(_, it)| match it {
         Message::Vote {
             returned: Returned::Failed(why),
             ..
         } => Some(*why),
         _ => None,
     });
-    said.unwrap()
+    reported.unwrap()
 }
 
 #[test]
@@ -304,10 +304,10 @@ fn a_follower_says_why_it_lets_a_function_fail() {
 fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
     let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
     for id in 11..16 {
-        hub.hear(Member::new(id, 0), keep_alive(1));
+        hub.receive(Member::new(id, 0), keep_alive(1));
     }
     hub.pass(Span::secs(2));
-    hub.hear(APP, submit(1, Function::new(b"f")));
+    hub.receive(APP, submit(1, Function::new(b"f")));
     let gateway = hub.driver.machine();
     let electors = gateway.tables().unwrap().assignment(task(1)).unwrap();
     let orchestrator = electors.orchestrator().unwrap();
@@ -329,7 +329,7 @@ fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
     let version = gateway.replica().version();
     for (nth, voters) in (1..).zip([others, Voters::new()]) {
         hub.sent.clear();
-        hub.hear(orchestrator, verdict(voters));
+        hub.receive(orchestrator, verdict(voters));
         let gateway = hub.driver.machine();
         assert_eq!(gateway.counters().disbelieved, nth);
         assert_eq!(gateway.replica().version(), version, "it costs no update");
@@ -337,11 +337,11 @@ fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
     }
     hub.sent.clear();
     let voters: Voters = electors.into_iter().take(3).collect();
-    hub.hear(orchestrator, verdict(voters.clone()));
-    let told = Message::Answer {
+    hub.receive(orchestrator, verdict(voters.clone()));
+    let notified = Message::Answer {
         task: task(1),
         answer: value(1).into(),
         voters,
     };
-    assert!(hub.sent.contains(&(APP.id.0, told)), "{:?}", hub.sent);
+    assert!(hub.sent.contains(&(APP.id.0, notified)), "{:?}", hub.sent);
 }

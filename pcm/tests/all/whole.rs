@@ -77,9 +77,9 @@ fn a_task_goes_on_when_the_gateway_of_its_client_and_manager_fails() {
     let client = world.add_client(manager);
     let task = world.submit(client, b"1");
     world.run(Span::millis(300));
-    let gone = world.gateways[manager].me;
+    let ended = world.gateways[manager].me;
     world.stop_gateway(manager);
-    world.spread(Delta::Failed(gone), Span::secs(1));
+    world.spread(Delta::Failed(ended), Span::secs(1));
     world.run(Span::secs(40));
     assert_eq!(answer(&world, task), Some(&right(b"1")));
     let next = world.manager().expect("another one manages");
@@ -151,14 +151,14 @@ fn with_nothing_to_do_a_manager_that_is_gone_is_replaced_within_two_timeouts() {
     let config = gateway::Config::new();
     world.run(config.timeout * 2);
     let next = world.manager().expect("another one manages");
-    let gone: Vec<_> = world
+    let ended: Vec<_> = world
         .machine(next)
         .unwrap()
         .gateways()
         .filter(|it| !it.1)
         .collect();
-    assert_eq!(gone.len(), 1, "{gone:?}");
-    assert_eq!(gone[0].0.id, world.gateways[manager].me.id);
+    assert_eq!(ended.len(), 1, "{ended:?}");
+    assert_eq!(ended[0].0.id, world.gateways[manager].me.id);
 }
 
 #[test]

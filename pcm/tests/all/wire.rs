@@ -100,7 +100,7 @@ fn messages() -> Vec<Message> {
     vec![
         tables(Update::Cluster { after: 1 }),
         Message::Heartbeat {
-            gone: [NodeId(300)].into_iter().collect(),
+            ended: [NodeId(300)].into_iter().collect(),
         },
         Message::Here,
         Message::KeepAlive {
@@ -253,7 +253,7 @@ fn each_message_of_default_settings_fits_a_datagram() {
     let voters: Voters = run.electors.iter().map(|it| it.id).collect();
     let all = [
         Message::Heartbeat {
-            gone: (0..u64::from(limits.gateways))
+            ended: (0..u64::from(limits.gateways))
                 .map(|it| NodeId(MOST - it))
                 .collect(),
         },

@@ -318,7 +318,7 @@ impl World {
 
     /// The last task of each client has the right outcome.
     fn is_right(&self) {
-        for (task, answer) in &self.oracle.heard {
+        for (task, answer) in &self.oracle.received {
             let code = &self.oracle.submitted[task].code;
             let last = self.asked_last;
             let nth = <[u8; 8]>::try_from(&code[..]).map(u64::from_be_bytes);

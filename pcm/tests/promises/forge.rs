@@ -137,7 +137,7 @@ impl World {
             },
             15 => Message::Elsewhere,
             16 => Message::Heartbeat {
-                gone: [NodeId(1), NodeId(2)].into_iter().collect(),
+                ended: [NodeId(1), NodeId(2)].into_iter().collect(),
             },
             _ => {
                 let tables = self.old.iter().map(|it| &it.2);

@@ -55,8 +55,8 @@ impl World {
                 continue;
             };
             let after = self.below(200_000);
-            self.after(after, What::Told(other, Delta::Joined(me)));
-            self.after(after, What::Told(me.id.0, Delta::Joined(them)));
+            self.after(after, What::Notified(other, Delta::Joined(me)));
+            self.after(after, What::Notified(me.id.0, Delta::Joined(them)));
         }
     }
 
@@ -92,7 +92,7 @@ impl World {
                     _ => Delta::Failed(me),
                 };
                 let after = self.below(2_000_000);
-                self.after(after, What::Told(other, delta));
+                self.after(after, What::Notified(other, delta));
             }
         }
         true
@@ -149,12 +149,12 @@ impl World {
                 host.own.manages = is;
             }
             gateway::Event::Purged(it) => self.oracle.purged(me, it.0),
-            gateway::Event::Gone(it) => {
-                assert!(host.own.gone.insert(it.id.0), "{me:?}: {event:?} twice");
+            gateway::Event::Failed(it) => {
+                assert!(host.own.ended.insert(it.id.0), "{me:?}: {event:?} twice");
             }
             gateway::Event::Returned(it) => {
                 // One that was never told of may have been gone from the beginning.
-                host.own.gone.remove(&it.id.0);
+                host.own.ended.remove(&it.id.0);
             }
             _ => {}
         }

@@ -57,7 +57,7 @@ pub(crate) struct Known {
     /// Events of a gateway that come in turns.
     pub(crate) unavailable: bool,
     pub(crate) manages: bool,
-    pub(crate) gone: BTreeSet<u64>,
+    pub(crate) ended: BTreeSet<u64>,
     /// A gateway that has folded all facts of this one, also where the host stores none.
     pub(crate) folded: Option<Box<Gateway>>,
 }

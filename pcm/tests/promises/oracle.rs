@@ -18,7 +18,7 @@ pub(crate) struct Able {
 }
 
 /// An answer, and whose votes made it.
-pub(crate) type Told = (Answer, Voters);
+pub(crate) type Notified = (Answer, Voters);
 
 #[derive(Default)]
 pub(crate) struct Oracle {
@@ -44,11 +44,11 @@ pub(crate) struct Oracle {
     pub(crate) stopped: BTreeSet<(Member, TaskId)>,
     pub(crate) assignments: BTreeMap<TaskId, BTreeSet<(u16, u16, Vec<Member>)>>,
     pub(crate) votes: BTreeMap<(Member, TaskId), BTreeSet<Returned>>,
-    pub(crate) values: BTreeMap<Function, BTreeSet<Told>>,
-    pub(crate) decided: BTreeMap<TaskId, Told>,
+    pub(crate) values: BTreeMap<Function, BTreeSet<Notified>>,
+    pub(crate) decided: BTreeMap<TaskId, Notified>,
     /// The answers that clients received.
-    pub(crate) heard: BTreeMap<TaskId, Option<Answer>>,
-    claims: BTreeMap<TaskId, Told>,
+    pub(crate) received: BTreeMap<TaskId, Option<Answer>>,
+    claims: BTreeMap<TaskId, Notified>,
     ended: BTreeMap<TaskId, u64>,
     versions: BTreeMap<u64, u64>,
     shown: BTreeMap<Member, u64>,
@@ -183,7 +183,7 @@ impl Oracle {
         all.insert((attempt, term, who));
     }
 
-    fn decide(&mut self, task: TaskId, answer: &Told) {
+    fn decide(&mut self, task: TaskId, answer: &Notified) {
         if let Some(known) = self.decided.get(&task) {
             assert!(
                 known == answer || !self.remembers,
@@ -196,7 +196,7 @@ impl Oracle {
     }
 
     /// A gateway answers a client.
-    pub(crate) fn claim(&mut self, task: TaskId, answer: &Told) {
+    pub(crate) fn claim(&mut self, task: TaskId, answer: &Notified) {
         let known = self.claims.insert(task, answer.clone());
         assert!(
             known.as_ref().is_none_or(|it| it == answer) || !self.remembers,
@@ -233,11 +233,11 @@ impl Oracle {
     }
 
     /// A client hears an answer.
-    pub(crate) fn answered(&mut self, task: TaskId, told: &Told) {
+    pub(crate) fn answered(&mut self, task: TaskId, notified: &Notified) {
         let claim = self.claims.get(&task);
-        assert_eq!(claim, Some(told), "{task:?}: nobody has said this");
-        let (answer, _) = told;
-        let before = self.heard.insert(task, Some(answer.clone()));
+        assert_eq!(claim, Some(notified), "{task:?}: nobody has said this");
+        let (answer, _) = notified;
+        let before = self.received.insert(task, Some(answer.clone()));
         assert_eq!(before, None, "{task:?} is answered twice");
         self.count(match answer {
             Answer::Value(_) => "value",
@@ -249,7 +249,7 @@ impl Oracle {
     }
 
     pub(crate) fn refused(&mut self, task: TaskId, why: Refusal) {
-        let before = self.heard.insert(task, None);
+        let before = self.received.insert(task, None);
         assert_eq!(before, None, "{task:?} is refused after all: {why}");
     }
 

@@ -2,7 +2,7 @@
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Effect, Input, Member};
-use selvedge_pcm::check::operations::{Ask, Refused, Told};
+use selvedge_pcm::check::operations::{Ask, Notified, Refused};
 use selvedge_pcm::follower::Phase;
 use selvedge_pcm::{Message, TaskId, client, gateway};
 use selvedge_replica::Fact;
@@ -118,7 +118,7 @@ fn check_facts(
 ) {
     let mut is_other = false;
     for effect in effects {
-        if let Effect::Event(Told::Gateway(gateway::Event::Fact(fact))) = effect {
+        if let Effect::Event(Notified::Gateway(gateway::Event::Fact(fact))) = effect {
             let taken = folded.fold(fact);
             assert_eq!(taken, Ok(()), "{:?}: {fact:?}", gateway.me());
             is_other = true;

@@ -126,14 +126,18 @@ impl Oracle {
                 return true;
             }
             let say = |it: &Member| self.may_say(*it, task, function, returned);
-            let told = |it: &&Member| voters.contains(&it.id);
-            let votes = electors.iter().filter(told).filter(|it| say(it)).count();
+            let notified = |it: &&Member| voters.contains(&it.id);
+            let votes = electors
+                .iter()
+                .filter(notified)
+                .filter(|it| say(it))
+                .count();
             // Some may have left before it was decided.
-            let stay = |it: &&Member| told(it) || !self.left.contains(it);
+            let stay = |it: &&Member| notified(it) || !self.left.contains(it);
             let stayed: Vec<&Member> = electors.iter().filter(stay).collect();
             votes == voters.len()
                 && (2 * votes > stayed.len()
-                    || (2 * votes == stayed.len() && stayed.first().is_some_and(told)))
+                    || (2 * votes == stayed.len() && stayed.first().is_some_and(notified)))
         });
         if backed {
             return;

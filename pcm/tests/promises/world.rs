@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
 use selvedge_core::{Member, Nested, NodeId};
-use selvedge_pcm::check::operations::Told;
+use selvedge_pcm::check::operations::Notified;
 use selvedge_pcm::client::Client;
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway;
@@ -121,9 +121,9 @@ impl History for World {
     type Node = Own;
     type Life = Known;
 
-    fn fact(event: &Told) -> Option<&Fact<Tables>> {
+    fn fact(event: &Notified) -> Option<&Fact<Tables>> {
         match event {
-            Told::Gateway(gateway::Event::Fact(fact)) => Some(fact),
+            Notified::Gateway(gateway::Event::Fact(fact)) => Some(fact),
             _ => None,
         }
     }
@@ -176,11 +176,11 @@ impl History for World {
         self.oracle.examine(me, note.version, &note.tables);
     }
 
-    fn event(&mut self, me: Member, _: Real, event: Told) {
+    fn event(&mut self, me: Member, _: Real, event: Notified) {
         match event {
-            Told::Gateway(event) => self.gateway_event(me, event),
-            Told::Follower(event) => self.follower_event(me, event),
-            Told::Client(event) => self.client_event(me, event),
+            Notified::Gateway(event) => self.gateway_event(me, event),
+            Notified::Follower(event) => self.follower_event(me, event),
+            Notified::Client(event) => self.client_event(me, event),
         }
     }
 

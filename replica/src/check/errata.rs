@@ -46,7 +46,7 @@ fn cases() -> Vec<Case> {
             name: "G1: the leader is said to have failed, and another one leads",
             setup: Setup {
                 led_by: Some(1),
-                told: APART_TOLD,
+                notified: APART_TOLD,
                 bounds: tickless,
                 ends_within: None,
                 most_ballots: Some(2),
@@ -63,7 +63,7 @@ fn cases() -> Vec<Case> {
             setup: Setup {
                 led_by: Some(1),
                 first: &[(1, Propose(11)), (2, Propose(22))],
-                told: APART,
+                notified: APART,
                 ends: &[3],
                 bounds: restart,
                 ends_within: None,
@@ -97,7 +97,7 @@ fn cases() -> Vec<Case> {
             setup: Setup {
                 led_by: Some(1),
                 first: &[(1, Configure(&[1])), (1, Propose(11)), (2, Propose(22))],
-                told: &[(2, ONE_FAILED), (3, ONE_FAILED)],
+                notified: &[(2, ONE_FAILED), (3, ONE_FAILED)],
                 bounds: tickless,
                 ends_within: None,
                 most_ballots: Some(2),

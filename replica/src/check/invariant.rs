@@ -162,7 +162,7 @@ fn denies<S: State>(member: &Replica<S>, message: &Message<S::Update>) -> Option
         | Body::Promise { .. }
         | Body::Refuse { .. }
         | Body::Accepted { .. }
-        | Body::Lacking { .. }
+        | Body::Missing { .. }
         | Body::Learn { .. }
         | Body::Fetch { .. }
         | Body::Page { .. }

@@ -9,7 +9,7 @@ use selvedge_sim::check::{Bounds, Scenario};
 
 use super::holds;
 use super::setup::Ask::{Configure, Propose, ProposeAll, Read, Stand};
-use super::setup::Before::{Among, Asked, Told};
+use super::setup::Before::{Among, Asked, Notified};
 use super::setup::Sight::{AllApplied, Configured, Leaders, Read as Reads, ReadByLease};
 use super::setup::{Ask, Setup};
 
@@ -23,7 +23,7 @@ pub(super) const APART: &[(u64, Delta)] = &[(1, TWO_FAILED), (2, ONE_FAILED)];
 /// They are apart, and 3 may get a report at any time that 1 failed. Nothing ticks.
 const RIVALS: Setup = Setup {
     led_by: Some(1),
-    told: APART,
+    notified: APART,
     deltas: &[(3, ONE_FAILED)],
     bounds: Bounds {
         ticks: Some(0),
@@ -180,18 +180,18 @@ fn changes() -> Vec<Scenario> {
 const CUT_OFF: Setup = Setup {
     led_by: Some(1),
     before: &[
-        Told(1, Delta::Failed(Member::new(3, 0))),
-        Told(1, Delta::Failed(Member::new(4, 0))),
-        Told(1, Delta::Failed(Member::new(5, 0))),
+        Notified(1, Delta::Failed(Member::new(3, 0))),
+        Notified(1, Delta::Failed(Member::new(4, 0))),
+        Notified(1, Delta::Failed(Member::new(5, 0))),
         Among(&[1, 2]),
         Asked(1, ProposeAll(&[11, 12])),
         Among(&[3, 4, 5]),
-        Told(4, ONE_FAILED),
-        Told(4, TWO_FAILED),
-        Told(5, ONE_FAILED),
-        Told(5, TWO_FAILED),
-        Told(3, ONE_FAILED),
-        Told(3, TWO_FAILED),
+        Notified(4, ONE_FAILED),
+        Notified(4, TWO_FAILED),
+        Notified(5, ONE_FAILED),
+        Notified(5, TWO_FAILED),
+        Notified(3, ONE_FAILED),
+        Notified(3, TWO_FAILED),
         Asked(
             3,
             ProposeAll(&[31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42]),
@@ -218,12 +218,12 @@ const ENDED: Setup = Setup {
         Among(&[1, 2]),
         Asked(1, Configure(&[1, 3, 4])),
         Among(&[1, 4]),
-        Told(1, Delta::Joined(Member::new(4, 0))),
+        Notified(1, Delta::Joined(Member::new(4, 0))),
         Asked(1, Propose(11)),
         Among(&[2, 3]),
-        Told(3, ONE_FAILED),
+        Notified(3, ONE_FAILED),
     ],
-    told: &[(2, ONE_FAILED)],
+    notified: &[(2, ONE_FAILED)],
     asks: &[&[], &[], &[Read(1)]],
     bounds: ticks(0, 0),
     ends_within: None,

@@ -36,7 +36,7 @@ pub enum Ask {
 #[derive(Clone, Copy, Debug)]
 pub enum Before {
     /// A node (by id) learns this.
-    Told(u64, Delta),
+    Notified(u64, Delta),
     /// A node's application asks this.
     Asked(u64, Ask),
     /// From here on messages arrive among these nodes alone.
@@ -78,7 +78,7 @@ pub struct Setup {
     /// The commands of each node's application, at any time.
     pub asks: &'static [&'static [Ask]],
     /// Deltas that a node (by id) learns before anything else.
-    pub told: &'static [(u64, Delta)],
+    pub notified: &'static [(u64, Delta)],
     /// Deltas that a node (by id) may learn at any time, true or false.
     pub deltas: &'static [(u64, Delta)],
     /// Nodes (by id) that may crash; the others may learn of it, and of the next life.
@@ -191,7 +191,7 @@ impl Setup {
             forgot: &[],
             first: &[],
             asks,
-            told: &[],
+            notified: &[],
             deltas: &[],
             ends: &[],
             ends_late: false,
@@ -283,7 +283,7 @@ impl Setup {
 
     /// Returns true for a listed delta, at any time; of a crash, and of the life after it, for a
     /// true one.
-    fn may_be_told(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
+    fn may_be_notified(&self, state: &Mesh, node: usize, delta: Delta) -> bool {
         if self.deltas.contains(&(node as u64 + 1, delta)) {
             return true;
         }
@@ -313,7 +313,7 @@ impl Setup {
         );
         for step in self.before {
             match *step {
-                Before::Told(id, delta) => past.take(id, Input::Membership(delta)),
+                Before::Notified(id, delta) => past.take(id, Input::Membership(delta)),
                 Before::Asked(id, ask) => past.take(id, Input::Command(self.command(ask))),
                 Before::Among(ids) => past.among = Some(ids),
             }
@@ -353,7 +353,7 @@ impl Setup {
             .bounds(self.bounds)
             .start(move |node, life, machine, cx| {
                 let id = node as u64 + 1;
-                for &(_, delta) in self.told.iter().filter(|it| it.0 == id && life == 0) {
+                for &(_, delta) in self.notified.iter().filter(|it| it.0 == id && life == 0) {
                     machine.handle(Input::Membership(delta), cx)?;
                 }
                 let first = self.first.iter().filter(|it| it.0 == id && life == 0);
@@ -363,7 +363,7 @@ impl Setup {
                 Ok(())
             })
             .show(show)
-            .delta_when(move |state: &Mesh, node, delta| self.may_be_told(state, node, delta))
+            .delta_when(move |state: &Mesh, node, delta| self.may_be_notified(state, node, delta))
             .crash_when(move |state: &Mesh, node| {
                 let may = !self.ends_late || !state.observer().applied.is_empty();
                 may && self.ends.contains(&(node as u64 + 1))

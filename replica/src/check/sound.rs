@@ -267,7 +267,7 @@ const fn forgot(witnesses: &'static [u64]) -> Setup {
         witnesses,
         led_by: Some(1),
         forgot: &[3],
-        told: &[(1, THREE_AGAIN)],
+        notified: &[(1, THREE_AGAIN)],
         most_ballots: Some(1),
         sees: &[Configured(2), VotesAgain],
         ..TICKLESS
@@ -310,7 +310,7 @@ const OF_FIVE: Setup = Setup {
 
 /// The leader takes 4 and 5 for failed.
 const THREE_OF_FIVE: Setup = Setup {
-    told: &[(1, FOUR_FAILED), (1, FIVE_FAILED)],
+    notified: &[(1, FOUR_FAILED), (1, FIVE_FAILED)],
     ..OF_FIVE
 };
 
@@ -344,7 +344,7 @@ fn five() -> Vec<Scenario> {
             "5 members, another one leads, both propose",
             5_249,
             Setup {
-                told: TWO_LEADS,
+                notified: TWO_LEADS,
                 first: &[(1, Propose(11)), (2, Propose(22))],
                 sees: &[AllApplied(1), Leaders(2)],
                 ..OF_FIVE

@@ -165,9 +165,9 @@ fn the_budget_is_compared_with_the_longest_frame() {
                 let len = 1 + postcard::to_allocvec(&one).unwrap().len() + fixed;
                 match one.check() {
                     Ok(()) => assert!(len <= budget, "{len} bytes in {budget}"),
-                    Err(ConfigurationError::TooLong { len: said, .. }) => {
+                    Err(ConfigurationError::TooLong { len: reported, .. }) => {
                         assert!(len > budget, "{len} bytes in {budget}");
-                        assert_eq!(said, len);
+                        assert_eq!(reported, len);
                         refused += 1;
                     }
                     Err(ConfigurationError::Range(_)) if one.voters.len() > 32 => {}
@@ -212,11 +212,14 @@ fn an_update_has_to_fit_into_a_frame() {
                 assert_eq!(refused, 0);
                 assert_eq!(node.machine().state().unwrap().0.len(), len);
             }
-            Err(Reject::TooLong { len: said, room }) => {
+            Err(Reject::TooLong {
+                len: reported,
+                room,
+            }) => {
                 refused += 1;
-                assert_eq!(said, room + refused, "an update of {len} bytes");
+                assert_eq!(reported, room + refused, "an update of {len} bytes");
                 // Kind, proposer, its life, number, first and since, and a length.
-                assert_eq!(said, 7 + len);
+                assert_eq!(reported, 7 + len);
             }
             Err(other) => panic!("{other}"),
         }

@@ -65,7 +65,7 @@ fn samples() -> Vec<Message<u16>> {
             committed: 6,
             round: 2,
         },
-        Body::Lacking {
+        Body::Missing {
             committed: 128,
             wants: Wants::State,
         },

@@ -78,9 +78,9 @@ impl World {
             self.propose_many(leader, many);
         }
         for &id in &right {
-            for gone in left {
-                if let Some(me) = self.me(gone) {
-                    self.tell(id, Delta::Failed(me));
+            for ended in left {
+                if let Some(me) = self.me(ended) {
+                    self.notify(id, Delta::Failed(me));
                 }
             }
         }

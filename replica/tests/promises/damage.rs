@@ -62,7 +62,7 @@ fn live(machine: Machine) {
     let from = Member::new(2, 0);
     let configuration = driver.machine().configuration().number;
     let wants = Wants::State;
-    let body = Body::Lacking {
+    let body = Body::Missing {
         committed: 0,
         wants,
     };

@@ -163,7 +163,7 @@ impl World {
                 committed: self.number(version),
                 round: self.number(3),
             },
-            7 => Body::Lacking {
+            7 => Body::Missing {
                 committed: self.number(version),
                 wants: [Wants::Entries, Wants::State, Wants::Bare][self.below(3) as usize],
             },

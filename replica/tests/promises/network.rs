@@ -33,7 +33,7 @@ impl World {
         if in_second == 1 {
             self.asked.clear();
         }
-        if let Body::Lacking { committed, .. } = message.body
+        if let Body::Missing { committed, .. } = message.body
             && !self.liars
         {
             let now = self.now;

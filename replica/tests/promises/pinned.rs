@@ -36,7 +36,7 @@ fn step(node: &mut Node, input: Input<Replica<Log>>) -> Vec<Effect<Replica<Log>>
     effects
 }
 
-fn hear(node: &mut Node, from: u64, body: Body<Op>) -> Vec<(u64, Body<Op>)> {
+fn receive(node: &mut Node, from: u64, body: Body<Op>) -> Vec<(u64, Body<Op>)> {
     let message = Message {
         configuration: 1,
         body,
@@ -90,12 +90,12 @@ fn fetch(version: u64, offset: u32) -> Body<Op> {
 #[test]
 fn the_first_page_of_another_member_or_a_doubled_one_begins_nothing_anew() {
     let mut node = node(3, &Configuration::of([1, 2, 3].map(member)), 0);
-    assert_eq!(hear(&mut node, 1, page(5, 0)), [(1, fetch(5, 100))]);
-    assert_eq!(hear(&mut node, 2, page(6, 0)), []);
-    assert_eq!(hear(&mut node, 1, page(5, 0)), []);
-    assert_eq!(hear(&mut node, 1, page(5, 100)), [(1, fetch(5, 200))]);
+    assert_eq!(receive(&mut node, 1, page(5, 0)), [(1, fetch(5, 100))]);
+    assert_eq!(receive(&mut node, 2, page(6, 0)), []);
+    assert_eq!(receive(&mut node, 1, page(5, 0)), []);
+    assert_eq!(receive(&mut node, 1, page(5, 100)), [(1, fetch(5, 200))]);
     // Its sender goes on with a later state.
-    assert_eq!(hear(&mut node, 1, page(7, 0)), [(1, fetch(7, 100))]);
+    assert_eq!(receive(&mut node, 1, page(7, 0)), [(1, fetch(7, 100))]);
 }
 
 fn propose(node: &mut Node, id: u64) {
@@ -133,7 +133,7 @@ fn next_page(sent: &[(u64, Body<Op>)], offset: u32) -> Body<Op> {
 fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
     let mut leader = node(1, &Configuration::of([member(1)]), 0);
     propose(&mut leader, 1);
-    let lacking = |committed| Body::Lacking {
+    let missing = |committed| Body::Missing {
         committed,
         wants: if committed == 0 {
             Wants::State
@@ -141,29 +141,29 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
             Wants::Entries
         },
     };
-    let first = hear(&mut leader, 2, lacking(0));
+    let first = receive(&mut leader, 2, missing(0));
     assert_eq!(pages(&first), [(1, 0)]);
     propose(&mut leader, 2);
-    let sent = hear(&mut leader, 2, next_page(&first, 700));
+    let sent = receive(&mut leader, 2, next_page(&first, 700));
     assert_eq!(pages(&sent), [(1, 700)]);
-    let second = hear(&mut leader, 3, lacking(1));
+    let second = receive(&mut leader, 3, missing(1));
     assert_eq!(pages(&second), [(2, 0)]);
     // The member that began before shares what is later.
     propose(&mut leader, 3);
-    let sent = hear(&mut leader, 2, next_page(&first, 1_400));
+    let sent = receive(&mut leader, 2, next_page(&first, 1_400));
     assert_eq!(pages(&sent), [(2, 0)]);
-    let sent = hear(&mut leader, 3, next_page(&second, 700));
+    let sent = receive(&mut leader, 3, next_page(&second, 700));
     assert_eq!(pages(&sent), [(2, 700)]);
 
     let mut leader = node(1, &Configuration::of([member(1)]), 1);
     propose(&mut leader, 1);
-    assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(1, 0)]);
+    assert_eq!(pages(&receive(&mut leader, 2, missing(0))), [(1, 0)]);
     propose(&mut leader, 2);
-    let whole = Body::Lacking {
+    let whole = Body::Missing {
         committed: 2,
         wants: Wants::State,
     };
-    assert_eq!(pages(&hear(&mut leader, 3, whole)), [(2, 0)]);
+    assert_eq!(pages(&receive(&mut leader, 3, whole)), [(2, 0)]);
 }
 
 /// A proposal that is never applied was decided again each time that it was sent again: it moved
@@ -186,8 +186,9 @@ fn a_proposal_of_a_life_that_is_over_ends() {
     };
     step(&mut leader, relay(1, 1));
     let effects = step(&mut leader, relay(0, 2));
-    let is_told = |it: &Effect<_>| matches!(it, Effect::Event(Event::Forgotten { number: 1, .. }));
-    assert!(effects.iter().any(is_told), "{effects:?}");
+    let is_notified =
+        |it: &Effect<_>| matches!(it, Effect::Event(Event::Forgotten { number: 1, .. }));
+    assert!(effects.iter().any(is_notified), "{effects:?}");
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     for nth in 1..50 {
         leader.expire(Time::ZERO + Span::secs(nth), &mut rng, |_| ());
@@ -204,7 +205,7 @@ fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
     let mut node = node(2, &Configuration::of([1, 2].map(member)), 0);
     let mut next = Configuration::of([3, 4].map(member));
     next.number = 2;
-    let mut tell = |is_active| {
+    let mut notify = |is_active| {
         let body = Body::Current {
             configuration: Box::new(next.clone()),
             is_active,
@@ -221,8 +222,8 @@ fn a_member_that_gave_the_state_up_is_not_asked_for_it() {
         });
         asked.collect::<Vec<u64>>()
     };
-    assert_eq!(tell(false), [1, 3, 4]);
-    assert_eq!(tell(true), [3, 4]);
+    assert_eq!(notify(false), [1, 3, 4]);
+    assert_eq!(notify(true), [3, 4]);
 }
 
 /// A witness that came back without its memory asked its leader for a state that no witness gets.
@@ -254,18 +255,18 @@ fn a_witness_in_a_later_life_asks_to_be_named_and_for_no_state() {
         }
     };
     let mut other = node(1, &first, 0);
-    hear(&mut other, 2, accept(1));
-    let lacking = Body::Lacking {
+    receive(&mut other, 2, accept(1));
+    let missing = Body::Missing {
         committed: 0,
         wants: Wants::State,
     };
-    let (_, page) = hear(&mut other, 3, lacking).pop().unwrap();
+    let (_, page) = receive(&mut other, 3, missing).pop().unwrap();
     let me = Member::new(3, 1);
     let mut witness = Driver::new(Replica::newcomer(me, Config::new()).unwrap());
-    hear(&mut witness, 1, page);
+    receive(&mut witness, 1, page);
     assert_eq!(witness.machine().version(), 1);
     assert_eq!(
-        hear(&mut witness, 2, accept(2)),
+        receive(&mut witness, 2, accept(2)),
         [(2, Body::Rejoin { life: 1 })]
     );
 }

@@ -188,8 +188,8 @@ fn action(world: &mut World) {
         18..21 => {
             let after = world.below(3_000_000);
             let after = if world.percent(20) { after * 10 } else { after };
-            let told = world.percent(80);
-            world.crash(id, after, told);
+            let notified = world.percent(80);
+            world.crash(id, after, notified);
         }
         21..23 => {
             let long = world.below(2_000_000);
@@ -227,9 +227,9 @@ fn action(world: &mut World) {
                     vec![id]
                 };
                 for to in to {
-                    world.tell(to, Delta::Failed(member));
+                    world.notify(to, Delta::Failed(member));
                     if world.percent(70) {
-                        world.tell(to, Delta::Refuted(member));
+                        world.notify(to, Delta::Refuted(member));
                     }
                 }
             }
@@ -273,13 +273,13 @@ fn action(world: &mut World) {
                 1 => Delta::Joined(member),
                 _ => Delta::Refuted(member),
             };
-            world.tell(id, delta);
+            world.notify(id, delta);
         }
     }
 }
 
 /// Runs one history.
-pub(crate) fn tell(choices: Choices, all: &mut Totals) {
+pub(crate) fn notify(choices: Choices, all: &mut Totals) {
     let mut world = begin(choices);
     let steps = 10 + world.below(60);
     let pace = world.pick(&[1_000, 30_000, 500_000]);
@@ -301,7 +301,7 @@ pub(crate) fn tell(choices: Choices, all: &mut Totals) {
     world.run_for(long);
     if world.strangers > 64 {
         // Of more nodes than `Config::peers` a later member that is gone counts as here until then.
-        world.tell_all();
+        world.notify_all();
     }
     let ids: Vec<u64> = world.nodes.keys().copied().collect();
     for &id in &ids {

@@ -287,24 +287,24 @@ impl World {
     }
 
     /// Stops a node, and notifies the others or not.
-    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_told: bool) {
+    pub(crate) fn crash(&mut self, id: u64, restart_after: Real, is_notified: bool) {
         let node = &self.nodes[&id];
         if !node.stores && !self.keeps_quorums(Some(id), false) {
             return;
         }
-        if let Some(me) = self.stop(id, restart_after).filter(|_| is_told) {
-            self.is_gone(me);
+        if let Some(me) = self.stop(id, restart_after).filter(|_| is_notified) {
+            self.has_ended(me);
         }
     }
 
-    fn is_gone(&mut self, me: Member) {
+    fn has_ended(&mut self, me: Member) {
         for other in self.ids().into_iter().filter(|&it| it != me.id.0) {
             let delta = match self.below(4) {
                 0 => Delta::Confirmed(me),
                 1 => Delta::Left(me),
                 _ => Delta::Failed(me),
             };
-            self.tell(other, delta);
+            self.notify(other, delta);
         }
     }
 
@@ -319,7 +319,7 @@ impl World {
         self.nodes.get_mut(&id).unwrap().stores = true;
         if may && let Some(me) = self.stop(id, restart_after) {
             self.nodes.get_mut(&id).unwrap().lose_storage();
-            self.is_gone(me);
+            self.has_ended(me);
         }
     }
 
@@ -340,10 +340,10 @@ impl World {
         host.tick_at = None;
         host.own.shown = 0;
         host.own.unavailable = false;
-        let told: Vec<Delta> = host.told.values().copied().collect();
+        let notified: Vec<Delta> = host.notified.values().copied().collect();
         self.dropped += 1;
         self.say(|| format!("{id} drops its memory, behind {mark}"));
-        for delta in told {
+        for delta in notified {
             self.input(id, Input::Membership(delta));
         }
     }
@@ -354,11 +354,11 @@ impl World {
         self.wake_all();
         // Late messages have arrived.
         self.run_for(30_000_000);
-        self.tell_all();
+        self.notify_all();
     }
 
     /// Membership reports all other nodes to each node.
-    pub(crate) fn tell_all(&mut self) {
+    pub(crate) fn notify_all(&mut self) {
         for id in self.ids() {
             for other in self.ids() {
                 if id == other || self.me(id).is_none() {

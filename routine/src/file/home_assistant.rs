@@ -154,7 +154,7 @@ fn many(node: &Node) -> &[Node] {
 
 impl Reader {
     /// Reports the error, so that the rest is read.
-    fn told<T>(&mut self, read: Result<T, FileError>) -> Option<T> {
+    fn warned<T>(&mut self, read: Result<T, FileError>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
             Err(missed) => {
@@ -170,7 +170,7 @@ impl Reader {
         if let Data::List(nodes) = &node.data {
             for (nth, node) in nodes.iter().enumerate() {
                 let read = self.automation(node, &place.nth(nth));
-                self.told(read);
+                self.warned(read);
             }
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Reader {
                 "automation" => self.top(&entry.value, &place),
                 name => self.script(Some(name), &entry.value, &place),
             };
-            self.told(read);
+            self.warned(read);
         }
         Ok(())
     }
@@ -198,7 +198,7 @@ impl Reader {
     fn scripts(&mut self, node: &Node, place: &Place<'_>) -> Result<(), FileError> {
         for entry in entries(node, place)? {
             let read = self.script(Some(&entry.key), &entry.value, &place.key(&entry.key));
-            self.told(read);
+            self.warned(read);
         }
         Ok(())
     }
@@ -237,7 +237,7 @@ impl Reader {
         let mut found = given.iter().filter(|it| keys.contains(&it.key.as_str()));
         let first = found.next();
         for entry in found {
-            self.told::<()>(Err(key(entry, place)));
+            self.warned::<()>(Err(key(entry, place)));
         }
         first
     }
@@ -245,7 +245,7 @@ impl Reader {
     /// Reports all keys except these.
     fn only(&mut self, given: &[Entry], known: &[&str], place: &Place<'_>) {
         for entry in given.iter().filter(|it| !known.contains(&it.key.as_str())) {
-            self.told::<()>(Err(key(entry, place)));
+            self.warned::<()>(Err(key(entry, place)));
         }
     }
 

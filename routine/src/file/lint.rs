@@ -188,14 +188,14 @@ fn devices(
     lints: &mut Vec<Lint>,
 ) {
     if !is_declared && !before.is_empty() {
-        let mut told = BTreeSet::new();
+        let mut warned = BTreeSet::new();
         // The search for a similar name takes time in proportion to the number of devices.
         const COMPARED: usize = 10;
         for it in uses {
             let device = name(home, it.device);
-            if before.name(it.device).is_none() && told.insert(it.device) {
+            if before.name(it.device).is_none() && warned.insert(it.device) {
                 let known = before.iter().map(|it| it.1);
-                let near = (told.len() <= COMPARED).then(|| near(&device, known));
+                let near = (warned.len() <= COMPARED).then(|| near(&device, known));
                 let near = near.flatten();
                 let oddity = Oddity::UnknownDevice { device, near };
                 lints.push(lint(it.path.clone(), it.mark, oddity));

@@ -47,7 +47,7 @@ pub fn section<T: DeserializeOwned>(
 enum Wrong {
     /// With its place.
     Placed(FileError),
-    Told(String),
+    Named(String),
 }
 
 impl Wrong {
@@ -55,7 +55,7 @@ impl Wrong {
     fn file(self, mark: Mark, place: &Place<'_>) -> FileError {
         match self {
             Self::Placed(error) => error,
-            Self::Told(why) => place.fault(mark, Fault::OfHost(why)),
+            Self::Named(why) => place.fault(mark, Fault::OfHost(why)),
         }
     }
 
@@ -68,7 +68,7 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Placed(error) => error.fmt(f),
-            Self::Told(why) => f.write_str(why),
+            Self::Named(why) => f.write_str(why),
         }
     }
 }
@@ -77,7 +77,7 @@ impl core::error::Error for Wrong {}
 
 impl Error for Wrong {
     fn custom<T: fmt::Display>(why: T) -> Self {
-        Self::Told(why.to_string())
+        Self::Named(why.to_string())
     }
 }
 
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
                     visitor.visit_f64(it)
                 } else {
                     let found = self.node.shown();
-                    Err(Wrong::Told(format!("found {found}: give a number")))
+                    Err(Wrong::Named(format!("found {found}: give a number")))
                 }
             }
             Data::Word(text) => visitor.visit_str(text),
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
                     Ok(read)
                 } else {
                     let (found, taken) = (nodes.len(), list.nth);
-                    Err(Wrong::Told(format!("found {found} entries: give {taken}")))
+                    Err(Wrong::Named(format!("found {found} entries: give {taken}")))
                 }
             }
             Data::Map(_) => visitor.visit_map(Map {
@@ -140,7 +140,7 @@ impl<'a> Reader<'a> {
             }),
             several => {
                 let found = several.len();
-                Err(Wrong::Told(format!("{found} keys are there: give one")))
+                Err(Wrong::Named(format!("{found} keys are there: give one")))
             }
         }
     }
@@ -254,7 +254,7 @@ impl<'de> MapAccess<'de> for Map<'_> {
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Wrong> {
         match self.value.take() {
             Some(entry) => value(seed, entry, self.place),
-            None => Err(Wrong::Told("a value is read before its key".into())),
+            None => Err(Wrong::Named("a value is read before its key".into())),
         }
     }
 }

@@ -229,10 +229,13 @@ fn names_that_are_not_there_are_told_with_those_that_are_like_them() {
         ),
     ] {
         let error = Home::read(document(command).as_bytes()).unwrap_err();
-        let said = error.to_string();
+        let reported = error.to_string();
         let place = format!("routines[0].CommandList[0].{path}: ");
-        assert!(said.starts_with(&place), "{said}");
-        assert!(said.contains(&format!("did you mean {near:?}?")), "{said}");
+        assert!(reported.starts_with(&place), "{reported}");
+        assert!(
+            reported.contains(&format!("did you mean {near:?}?")),
+            "{reported}"
+        );
     }
     let (_, fault) = fault(r#"{"group": "garden", "Action": 1}"#);
     assert!(matches!(fault, Fault::UnknownGroup { near: None, .. }));

@@ -68,7 +68,7 @@ fn the_refusals_are_said_so() {
     for text in [priority, never, group] {
         let error = Home::read(text.as_bytes()).unwrap_err().to_string();
         // The place in this file differs from the place in the chapter.
-        let said = error.split(", at line").next().unwrap();
-        assert!(CHAPTER.contains(said), "{said}");
+        let reported = error.split(", at line").next().unwrap();
+        assert!(CHAPTER.contains(reported), "{reported}");
     }
 }

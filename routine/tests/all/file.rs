@@ -254,8 +254,8 @@ fn a_path_has_keys_that_are_no_words_in_quotes() {
         ("a_1", "scenes.a_1.d"),
     ] {
         let text = format!(r#"{{"scenes": {{"{key}": {{"d": [1]}}}}}}"#);
-        let said = Home::read(text.as_bytes()).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("{path}: ")), "{said}");
+        let reported = Home::read(text.as_bytes()).unwrap_err().to_string();
+        assert!(reported.starts_with(&format!("{path}: ")), "{reported}");
     }
 }
 

@@ -335,7 +335,7 @@ fn a_mode_is_one_of_a_routine() {
 #[test]
 fn nothing_is_dropped_in_silence() {
     let on = "    - {action: light.turn_on, target: {entity_id: light.a}}\n";
-    for (text, said) in [
+    for (text, reported) in [
         (script("    - {action: light.toggle, target: {entity_id: light.a}}"), "s.sequence[0].action: the action \"light.toggle\" is not understood"),
         (script("    - {action: script.other}"), "the action \"script.other\""),
         (script("    - {action: light.turn_on, target: {area_id: hall}}"), "s.sequence[0].target.area_id: the key \"area_id\" is not understood"),
@@ -392,7 +392,7 @@ fn nothing_is_dropped_in_silence() {
         ("- {alias: x, triggers: [{trigger: time, at: '06:30'}], conditions: [{condition: time, weekday: mon}, {condition: time, weekday: tue}], actions: [{action: a.turn_on, entity_id: a.b}]}".into(), "no day that all conditions name"),
     ] {
         let found = missed(&text);
-        assert!(found.iter().any(|it| it.contains(said)), "{text}: {found:#?}");
+        assert!(found.iter().any(|it| it.contains(reported)), "{text}: {found:#?}");
         assert!(found.iter().all(|it| it.contains("at line ")), "{found:#?}");
     }
     // All of it at once, in order.

@@ -11,7 +11,7 @@ fn lints(text: &str, catalogue: Catalogue) -> Vec<Lint> {
     lints
 }
 
-fn said(text: &str) -> Vec<String> {
+fn reported(text: &str) -> Vec<String> {
     lints(text, Catalogue::new())
         .iter()
         .map(ToString::to_string)
@@ -20,7 +20,7 @@ fn said(text: &str) -> Vec<String> {
 
 #[test]
 fn states_that_differ_in_case_or_type_alone_are_told() {
-    let found = said(
+    let found = reported(
         "
 devices: [{DevID: lamp, initial: 'on'}, {DevID: heater}]
 scenes: {s: {lamp: 'On'}}
@@ -48,7 +48,7 @@ routines:
   - RoutineName: r
     CommandList: [{DevID: lapm, Action: on}, {DevID: lamp, Action: on}]
 ";
-    assert!(said(text).is_empty(), "nobody knows better");
+    assert!(reported(text).is_empty(), "nobody knows better");
     let mut catalogue = Catalogue::new();
     catalogue.assign("lamp", NodeId(7)).unwrap();
     let [lint] = &lints(text, catalogue)[..] else {
@@ -63,7 +63,7 @@ routines:
     );
     let unused = "devices: [{DevID: lamp}, {DevID: fan}]\ngroups: {g: [lamp]}";
     assert_eq!(
-        said(unused),
+        reported(unused),
         ["devices[1]: nothing names device \"fan\": use it, or remove it, at line 1 column 26"]
     );
 }
@@ -144,7 +144,7 @@ fn triggers_that_never_fire_are_told() {
 
 #[test]
 fn commands_that_are_never_done_and_routines_without_a_trigger_are_told() {
-    let found = said(
+    let found = reported(
         "
 location: {latitude: 69.6, longitude: 18.9}
 routines:
@@ -180,7 +180,7 @@ triggers: [{RoutineName: r, when: {DevID: heater, equal: 20.5}}]
     let (home, found) = Home::mentions(Format::Yaml, text.as_bytes(), Catalogue::new()).unwrap();
     let plain = Home::read_as(Format::Yaml, text.as_bytes(), Catalogue::new());
     assert_eq!(plain.as_ref(), Ok(&home), "it reads the same");
-    let mut told: Vec<_> = found
+    let mut warned: Vec<_> = found
         .iter()
         .map(|it| {
             let name = home.catalogue.name(it.device).unwrap();
@@ -188,9 +188,9 @@ triggers: [{RoutineName: r, when: {DevID: heater, equal: 20.5}}]
             format!("{line}: {path}: {name} {}", it.state)
         })
         .collect();
-    told.sort();
+    warned.sort();
     assert_eq!(
-        told,
+        warned,
         [
             "10: routines[0].CommandList[2].if: lamp 3",
             "10: routines[0].CommandList[2]: heater 21",
@@ -206,7 +206,7 @@ triggers: [{RoutineName: r, when: {DevID: heater, equal: 20.5}}]
 
 #[test]
 fn the_rarer_of_two_states_that_are_alike_is_told() {
-    let found = said(
+    let found = reported(
         "
 routines:
   - RoutineName: r
@@ -258,6 +258,6 @@ routines: [{{RoutineName: r, CommandList: [{{DevID: d, Action: 1}}]}}]
 triggers: [{{RoutineName: r, at: sunset}}]
 "
         );
-        assert_eq!(said(&text).len(), count, "{latitude}");
+        assert_eq!(reported(&text).len(), count, "{latitude}");
     }
 }

@@ -81,7 +81,7 @@ fn a_part_is_read_by_its_type_in_both_formats() {
 
 #[test]
 fn what_the_type_refuses_is_told_with_its_place() {
-    for (from, to, said) in [
+    for (from, to, reported) in [
         (
             "outlet: 3",
             "outlets: 3",
@@ -152,7 +152,7 @@ fn what_the_type_refuses_is_told_with_its_place() {
         assert!(YAML.contains(from), "{from}");
         let error = read(&YAML.replacen(from, to, 1)).unwrap_err().to_string();
         assert!(
-            error.starts_with(said) || error.contains(said),
+            error.starts_with(reported) || error.contains(reported),
             "{to}: {error}"
         );
         assert!(error.contains(", at line "), "{error}");
@@ -189,12 +189,12 @@ fn lists_and_objects_are_nested_to_their_limit() {
             Ok(63),
             "with the object around them, 64"
         );
-        let said = read(format, 64, "1").unwrap_err().to_string();
-        assert!(said.contains("nested more than 64 deep"), "{said}");
+        let reported = read(format, 64, "1").unwrap_err().to_string();
+        assert!(reported.contains("nested more than 64 deep"), "{reported}");
     }
     // A scalar in the innermost list is within the limit, and is refused for its type.
-    let said = read(Format::Yaml, 63, "1").unwrap_err().to_string();
-    assert!(said.contains("invalid type: integer `1`"), "{said}");
+    let reported = read(Format::Yaml, 63, "1").unwrap_err().to_string();
+    assert!(reported.contains("invalid type: integer `1`"), "{reported}");
 }
 
 #[derive(Debug)]
@@ -211,15 +211,15 @@ impl<'de> Deserialize<'de> for Level {
 #[test]
 fn what_a_type_says_about_the_error_of_another_is_told() {
     let error = section::<Level>(Format::Yaml, b"hub: {address: lamp}", "hub").unwrap_err();
-    let said = error.to_string();
+    let reported = error.to_string();
     assert!(
-        said.contains("no level: hub.address: invalid socket address syntax"),
-        "{said}"
+        reported.contains("no level: hub.address: invalid socket address syntax"),
+        "{reported}"
     );
     let error = section::<Level>(Format::Yaml, b"hub: {}", "hub").unwrap_err();
-    let said = error.to_string();
+    let reported = error.to_string();
     assert!(
-        said.contains("no level: hub: missing field `address`"),
-        "{said}"
+        reported.contains("no level: hub: missing field `address`"),
+        "{reported}"
     );
 }

@@ -74,17 +74,17 @@ impl Bench {
 
     fn put(&mut self, name: &str, value: i32) {
         let (name, routine) = (name.into(), routine(value));
-        self.tell(Command::Routine { name, routine }).unwrap();
+        self.notify(Command::Routine { name, routine }).unwrap();
     }
 
-    fn tell(&mut self, command: Command<State>) -> Result<(), Reject> {
+    fn notify(&mut self, command: Command<State>) -> Result<(), Reject> {
         let mut effects = Vec::new();
         let input = Input::Command(command);
-        let told = self
+        let warned = self
             .driver
             .step(self.now, &mut Never, input, |it| effects.push(it));
         self.take(effects);
-        told
+        warned
     }
 
     fn take(&mut self, effects: Vec<Effect<Dispatcher<State>>>) {
@@ -109,7 +109,7 @@ impl Bench {
 
     fn trigger(&mut self, trigger: Trigger<State>) -> TriggerId {
         let name = "r".into();
-        self.tell(Command::Trigger { name, trigger }).unwrap();
+        self.notify(Command::Trigger { name, trigger }).unwrap();
         self.last
     }
 
@@ -119,7 +119,7 @@ impl Bench {
 
     fn observe(&mut self, device: u64, state: impl Into<State>) {
         let (device, state) = (NodeId(device), Some(state.into()));
-        self.tell(Command::Observed { device, state }).unwrap();
+        self.notify(Command::Observed { device, state }).unwrap();
     }
 
     /// Lets this many seconds pass, and returns the times of runs meanwhile.
@@ -153,10 +153,10 @@ fn an_interval_comes_again_and_again_until_it_is_removed() {
     bench.pass(5);
     let id = bench.trigger(Trigger::Every(Span::secs(10)));
     assert_eq!(bench.pass(35), [15, 25, 35]);
-    bench.tell(Command::Remove(id)).unwrap();
+    bench.notify(Command::Remove(id)).unwrap();
     assert!(bench.pass(100).is_empty());
     assert_eq!(
-        bench.tell(Command::Remove(id)),
+        bench.notify(Command::Remove(id)),
         Err(Reject::UnknownTrigger(id))
     );
 }
@@ -174,7 +174,7 @@ fn a_clause_runs_its_routine_when_it_becomes_true_and_not_while_it_is() {
     bench.observe(2, 99);
     assert_eq!(bench.runs.len(), 1);
     let (device, state) = (NodeId(1), None);
-    bench.tell(Command::Observed { device, state }).unwrap();
+    bench.notify(Command::Observed { device, state }).unwrap();
     bench.observe(1, 30);
     assert_eq!(bench.runs.len(), 2, "it was unknown in between");
 }
@@ -219,7 +219,7 @@ fn replacing_a_routine_changes_later_submissions_only() {
     assert_eq!(bench.submitted, [routine(1)]);
     bench.pass(10);
     assert_eq!(bench.submitted, [routine(1), routine(2)]);
-    bench.tell(Command::Run("r".into())).unwrap();
+    bench.notify(Command::Run("r".into())).unwrap();
     assert_eq!(bench.runs[2].2, Cause::Hand);
 }
 
@@ -228,7 +228,7 @@ fn who_forgets_a_routine_forgets_its_triggers() {
     let mut bench = Bench::new();
     bench.trigger(Trigger::Every(Span::secs(10)));
     bench.put("other", 3);
-    bench.tell(Command::Forget("r".into())).unwrap();
+    bench.notify(Command::Forget("r".into())).unwrap();
     assert!(bench.pass(100).is_empty());
     let machine = bench.driver.machine();
     assert_eq!(machine.routines().collect::<Vec<_>>(), ["other"]);
@@ -241,7 +241,7 @@ fn who_forgets_a_routine_forgets_its_triggers() {
             trigger: Trigger::Manual,
         },
     ] {
-        let refused = bench.tell(command).unwrap_err();
+        let refused = bench.notify(command).unwrap_err();
         assert_eq!(refused, Reject::UnknownRoutine("r".into()));
     }
 }
@@ -256,24 +256,24 @@ fn limits_are_kept_and_named() {
             .with_device_limit(1),
     );
     let (name, routine) = (String::from("s"), routine(1));
-    let refused = bench.tell(Command::Routine { name, routine });
+    let refused = bench.notify(Command::Routine { name, routine });
     assert_eq!(refused, Err(Reject::TooManyRoutines { limit: 1 }));
     let long = Clause::Any([is(1, Comparison::Equal, 1), is(1, Comparison::Equal, 2)].into());
     let add = |trigger| Command::Trigger {
         name: "r".into(),
         trigger,
     };
-    let refused = bench.tell(add(Trigger::When(long)));
+    let refused = bench.notify(add(Trigger::When(long)));
     assert_eq!(refused, Err(Reject::ClauseTooLong { found: 3, limit: 2 }));
-    let refused = bench.tell(add(Trigger::Every(Span::ZERO)));
+    let refused = bench.notify(add(Trigger::Every(Span::ZERO)));
     assert_eq!(refused, Err(Reject::NoInterval));
     let full = Clause::Any([is(1, Comparison::Equal, 1)].into());
     bench.trigger(Trigger::When(full));
-    let refused = bench.tell(add(Trigger::Manual));
+    let refused = bench.notify(add(Trigger::Manual));
     assert_eq!(refused, Err(Reject::TooManyTriggers { limit: 1 }));
     bench.observe(1, 1);
     let (device, state) = (NodeId(2), Some(1.into()));
-    let refused = bench.tell(Command::Observed { device, state });
+    let refused = bench.notify(Command::Observed { device, state });
     assert_eq!(refused, Err(Reject::TooManyDevices { limit: 1 }));
     let nothing = Config::default().with_clause_limit(0);
     let refused = Dispatcher::<State>::new(nothing).unwrap_err();
@@ -321,12 +321,12 @@ fn what_became_true_while_the_host_was_away_runs_and_what_was_true_does_not() {
 #[test]
 fn what_is_forgotten_wakes_nobody() {
     let mut bench = Bench::new();
-    bench.tell(clock("06:00")).unwrap();
+    bench.notify(clock("06:00")).unwrap();
     bench.at("06:30");
     bench.trigger(Trigger::Every(Span::secs(60)));
     bench.put("other", 2);
     assert!(bench.driver.deadline().is_some());
-    bench.tell(Command::Forget("r".into())).unwrap();
+    bench.notify(Command::Forget("r".into())).unwrap();
     assert_eq!(bench.driver.deadline(), None);
     assert_eq!(bench.driver.machine().triggers().count(), 0);
     assert!(bench.pass(DAY).is_empty());
@@ -369,8 +369,8 @@ fn what_was_put_is_shown_until_it_is_forgotten() {
         [(manual, "r", &Trigger::Manual), (every, "r", &interval)]
     );
     assert_eq!(every.to_string(), every.0.to_string());
-    bench.tell(Command::Remove(manual)).unwrap();
-    bench.tell(Command::Forget("s".into())).unwrap();
+    bench.notify(Command::Remove(manual)).unwrap();
+    bench.notify(Command::Forget("s".into())).unwrap();
     let machine = bench.driver.machine();
     assert_eq!(machine.routine("s"), None);
     assert!(machine.triggers().map(|it| it.0).eq([every]));
@@ -382,7 +382,7 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     let mut bench = Bench::new();
     let trigger = bench.trigger(Trigger::When(is(1, Comparison::Equal, 1)));
     let span = Span::secs(30);
-    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    bench.notify(Command::CoolDown { trigger, span }).unwrap();
     let flips = |bench: &mut Bench| {
         bench.observe(1, 0);
         bench.observe(1, 1);
@@ -404,16 +404,16 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     assert_eq!(bench.runs.len(), 1);
     flips(&mut bench);
     assert_eq!(bench.runs.len(), 2, "at its end it may fire");
-    bench.tell(Command::Run("r".into())).unwrap();
+    bench.notify(Command::Run("r".into())).unwrap();
     assert_eq!(bench.runs.len(), 3, "a hand does not wait");
     // A cool-down that is set to zero ends at once.
     let span = Span::ZERO;
-    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    bench.notify(Command::CoolDown { trigger, span }).unwrap();
     flips(&mut bench);
     assert_eq!(bench.runs.len(), 4);
     let unknown = TriggerId(9);
     let trigger = unknown;
-    let refused = bench.tell(Command::CoolDown { trigger, span });
+    let refused = bench.notify(Command::CoolDown { trigger, span });
     assert_eq!(refused, Err(Reject::UnknownTrigger(unknown)));
 }
 
@@ -421,13 +421,13 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
 #[test]
 fn a_cool_down_does_not_depend_on_the_local_clock() {
     let mut bench = Bench::new();
-    bench.tell(clock("06:29:55")).unwrap();
+    bench.notify(clock("06:29:55")).unwrap();
     let trigger = bench.at("06:30");
     let span = Span::secs(7_200);
-    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    bench.notify(Command::CoolDown { trigger, span }).unwrap();
     assert_eq!(bench.pass(10), [5]);
     // Back by an hour, and on: the time of day comes again within the cool-down.
-    bench.tell(clock("05:30:05")).unwrap();
+    bench.notify(clock("05:30:05")).unwrap();
     assert_eq!(bench.pass(3_700), [0_u64; 0]);
     assert_eq!(bench.cooled.len(), 1);
     assert_eq!(
@@ -443,7 +443,7 @@ fn an_interval_that_cools_down_fires_when_it_is_due_again() {
     let mut bench = Bench::new();
     let trigger = bench.trigger(Trigger::Every(Span::secs(10)));
     let span = Span::secs(25);
-    bench.tell(Command::CoolDown { trigger, span }).unwrap();
+    bench.notify(Command::CoolDown { trigger, span }).unwrap();
     assert_eq!(bench.pass(100), [10, 40, 70, 100]);
 }
 
@@ -456,7 +456,7 @@ fn what_does_not_cool_down_has_no_end_of_it() {
         bench.observe(1, 1);
     };
     let cool = |bench: &mut Bench, span| {
-        bench.tell(Command::CoolDown { trigger, span }).unwrap();
+        bench.notify(Command::CoolDown { trigger, span }).unwrap();
     };
     flip(&mut bench);
     cool(&mut bench, Span::secs(30));

@@ -110,7 +110,7 @@ fn each_json_file_is_yaml() {
 /// The fault, its place, and the text.
 #[test]
 fn what_is_refused_in_yaml_is_named_with_its_place_and_the_mend() {
-    for (text, said) in [
+    for (text, reported) in [
         ("", "found nothing: give an object"),
         ("routines: [", "this is no YAML"),
         ("devices:\n  - \"d", "mend it, at line 2 column 5"),
@@ -219,7 +219,7 @@ fn what_is_refused_in_yaml_is_named_with_its_place_and_the_mend() {
             Ok(home) => panic!("{text} was read: {home:#?}"),
             Err(error) => error.to_string(),
         };
-        assert!(error.contains(said), "{text}: {error}");
+        assert!(error.contains(reported), "{text}: {error}");
         assert!(error.contains("at line "), "{text}: {error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
@@ -263,9 +263,9 @@ fn hostile_text_ends_with_an_error() {
         assert!(error.len() < 1_000, "{}", error.len());
         if text.starts_with(['[', '{', '-']) {
             // In one line the parser itself gives up.
-            let is_told =
+            let is_notified =
                 error.contains("nested more than 64 deep") || error.contains("recursion limit");
-            assert!(is_told, "{error}");
+            assert!(is_notified, "{error}");
         }
     }
 }

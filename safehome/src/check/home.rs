@@ -74,7 +74,7 @@ pub enum Tick {
     /// A device refuses its command.
     Refuses(u64),
     /// A device does its command and reports its state. The outcome is reported later, or never.
-    Says(u64),
+    Reports(u64),
     /// A device reports its state.
     Answers(u64),
     /// A device does a command without an outcome.
@@ -124,10 +124,10 @@ impl Home {
         for nth in 0..self.things.len() as u64 {
             let device = NodeId(nth);
             let state = Some(0);
-            self.tell(Input::Command(Command::Device { device, state }), cx)?;
+            self.notify(Input::Command(Command::Device { device, state }), cx)?;
             if self.lates {
                 let lateness = Span::secs(1);
-                self.tell(Input::Command(Command::Lateness { device, lateness }), cx)?;
+                self.notify(Input::Command(Command::Lateness { device, lateness }), cx)?;
             }
         }
         let first = if self.in_order {
@@ -139,7 +139,7 @@ impl Home {
         Ok(())
     }
 
-    fn tell(&mut self, input: Input<Hub<u8>>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn notify(&mut self, input: Input<Hub<u8>>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let late = self.late();
         self.carry_out(input, cx)?;
         self.overtaken |= late.iter().any(|it| it.is_overtaken(self.hub()));
@@ -168,7 +168,7 @@ impl Home {
             harsh,
             ..
         } = self;
-        let told = hub.step(
+        let notified = hub.step(
             cx,
             input,
             |message| match message {},
@@ -214,7 +214,7 @@ impl Home {
             },
         );
         self.flickers |= restored.into_iter().any(|it| self.is_set_next(it));
-        told
+        notified
     }
 
     fn thing(&mut self, id: u64) -> Option<&mut Thing> {
@@ -246,11 +246,11 @@ impl Machine for Home {
                         cx.arm(Tick::Answers(id), Span::ZERO);
                     }
                 }
-                self.tell(Input::Membership(Delta::Refuted(Member::new(id, 0))), cx)
+                self.notify(Input::Membership(Delta::Refuted(Member::new(id, 0))), cx)
             }
             Input::Tick(Tick::Answers(id)) => self.answers(id, cx),
             Input::Tick(Tick::Does(id)) => self.lands(id, Outcome::Done, cx),
-            Input::Tick(Tick::Says(id)) => self.says(id, cx),
+            Input::Tick(Tick::Reports(id)) => self.reports(id, cx),
             Input::Tick(Tick::Refuses(id)) => {
                 if self.faults == 0 {
                     return Ok(());
@@ -266,7 +266,7 @@ impl Machine for Home {
             }
             Input::Tick(Tick::Hub(Timer::Late(device))) => self.is_over_late(device, cx),
             Input::Tick(Tick::Hub(Timer::Timeout(device))) => self.times_out(device, cx),
-            Input::Tick(Tick::Hub(timer)) => self.tell(Input::Tick(timer), cx),
+            Input::Tick(Tick::Hub(timer)) => self.notify(Input::Tick(timer), cx),
         }
     }
 }

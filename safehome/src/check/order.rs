@@ -10,7 +10,7 @@ use crate::{Placed, Routine, RoutineId};
 /// order of their submission, if some device did commands of both: a skipped command has no effect
 /// that needs an order.
 pub(super) fn is_in_order(
-    told: &[Placed<u8>],
+    notified: &[Placed<u8>],
     routine: impl Fn(RoutineId) -> Option<Routine<u8>>,
     is_skipped: impl Fn(RoutineId, u16) -> bool,
 ) -> bool {
@@ -28,7 +28,7 @@ pub(super) fn is_in_order(
     let are_alike = |first, second| sets(first).is_some() && sets(first) == sets(second);
     let share = |first, second| !commanded(first).is_disjoint(&commanded(second));
     let ids = || {
-        told.iter().filter_map(|it| match it {
+        notified.iter().filter_map(|it| match it {
             Placed::Routine(id) => Some(*id),
             Placed::Failed(_) | Placed::Restarted(_) | Placed::Set { .. } => None,
         })

@@ -140,15 +140,15 @@ impl Ranks {
             debug_assert!(false, "it has a place on the device");
             return;
         };
-        let gone = links.swap_remove(at);
+        let ended = links.swap_remove(at);
         if links.is_empty() {
             self.free.push(slot);
         }
-        if let Some(before) = self.link_mut(gone.before, device) {
-            before.after = gone.after;
+        if let Some(before) = self.link_mut(ended.before, device) {
+            before.after = ended.after;
         }
-        if let Some(after) = self.link_mut(gone.after, device) {
-            after.before = gone.before;
+        if let Some(after) = self.link_mut(ended.after, device) {
+            after.before = ended.before;
         }
     }
 

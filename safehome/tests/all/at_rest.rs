@@ -22,7 +22,7 @@ fn refusing(undo_attempts: u8) -> Home {
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(at(1_000));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     home.lands(0, Outcome::Refused);
     home
 }
@@ -41,7 +41,7 @@ fn a_hub_tells_its_settings() {
 fn a_device_that_is_to_be_restored_stays() {
     let mut home = refusing(2);
     assert_eq!(
-        home.tell(Command::Remove(A)),
+        home.notify(Command::Remove(A)),
         Err(Reject::DeviceInUse(A)),
         "it is tried again"
     );
@@ -52,7 +52,7 @@ fn a_device_that_is_to_be_restored_stays() {
     assert!(home.when(&Event::Stuck(A)).is_some());
     home.pass(home.now + Span::millis(500));
     assert!(home.hub.machine().is_quiet(), "nothing is tried any more");
-    assert_eq!(home.tell(Command::Remove(A)), Ok(()));
+    assert_eq!(home.notify(Command::Remove(A)), Ok(()));
 }
 
 /// Others that wait behind a routine have not written yet.
@@ -67,7 +67,7 @@ fn an_undo_handler_is_due_though_somebody_waits_for_the_device() {
     home.pass(at(1_000));
     home.submit(vec![set(1, 2), set(0, 2)]);
     home.pass(at(1_500));
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     home.rest();
     assert_eq!(home.issued(0), [(1, true), (7, false), (2, true)]);
 }

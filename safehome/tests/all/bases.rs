@@ -98,13 +98,13 @@ fn a_new_base_passes_over_what_is_left_of_the_differences_before_it() {
     }
     // No new base was stored: all are needed.
     assert_eq!(read(&old.base, &old.differences).as_ref(), Ok(old.now()));
-    for gone in 0..all {
+    for ended in 0..all {
         let mut left = old.differences.clone();
-        left.remove(gone);
+        left.remove(ended);
         let found = read(&old.base, &left);
         assert!(
             matches!(found, Err(DifferenceError::Number { .. })),
-            "without {gone}: {found:?}"
+            "without {ended}: {found:?}"
         );
     }
 }
@@ -116,7 +116,7 @@ fn a_hub_that_comes_back_goes_on_counting() {
     let hub = Hub::restore(Config::default(), old.now().clone()).unwrap();
     old.home.hub = selvedge_core::Driver::new(hub);
     assert_eq!(old.home.hub.machine().save(), *old.now());
-    old.home.tell(Command::Resume).unwrap();
+    old.home.notify(Command::Resume).unwrap();
     old.store();
     old.home.submit(vec![set(1, 5)]);
     old.store();
@@ -144,9 +144,9 @@ fn a_difference_without_a_step_tells_of_another_model() {
 fn a_number_at_its_end_is_refused() {
     let home = Home::new(Config::default(), 1);
     let saved = home.hub.machine().save();
-    let mut told = serde_json::to_value(&saved).unwrap();
-    told["number"] = u64::MAX.into();
-    let mut damaged: Saved<u8> = serde_json::from_value(told).unwrap();
+    let mut notified = serde_json::to_value(&saved).unwrap();
+    notified["number"] = u64::MAX.into();
+    let mut damaged: Saved<u8> = serde_json::from_value(notified).unwrap();
     let refused = Hub::restore(Config::default(), damaged.clone()).err();
     assert_eq!(refused, Some(RestoreError::Number(u64::MAX)));
     let before = damaged.clone();

@@ -19,10 +19,10 @@ const SHUTTER: NodeId = NodeId(0);
 /// A home whose first device is in an unknown state.
 fn home() -> Home {
     let mut home = Home::new(Config::default(), 2);
-    home.tell(Command::Remove(SHUTTER)).unwrap();
+    home.notify(Command::Remove(SHUTTER)).unwrap();
     let state = None;
     let device = SHUTTER;
-    home.tell(Command::Device { device, state }).unwrap();
+    home.notify(Command::Device { device, state }).unwrap();
     home
 }
 
@@ -97,7 +97,7 @@ fn an_undo_handler_is_done_though_the_routine_was_cancelled() {
             undo: Some(9),
             ..step
         }]);
-        home.tell(Command::Cancel(routine)).unwrap();
+        home.notify(Command::Cancel(routine)).unwrap();
         home.lands(0, Outcome::Unknown);
         home.is_mute[0] = false;
         // The device does not answer the commands that are in flight now either.
@@ -126,12 +126,12 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
     home.is_mute[0] = true;
     home.submit(vec![set(0, 1)]);
     let (device, token, outcome) = (SHUTTER, 1, Outcome::Refused);
-    let told = home.tell(Command::Outcome {
+    let notified = home.notify(Command::Outcome {
         device,
         token,
         outcome,
     });
-    assert_eq!(told, Ok::<(), Reject>(()));
+    assert_eq!(notified, Ok::<(), Reject>(()));
     assert_eq!(undone(&home), [(SHUTTER, UndoStatus::NotNeeded)]);
 }
 
@@ -148,7 +148,7 @@ fn a_doubt_is_saved() {
     let saved = serde_json::from_str(&text).unwrap();
     let hub = Hub::<u8>::restore(Config::default(), saved).unwrap();
     home.hub = selvedge_core::Driver::new(hub);
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     home.rest();
     assert_eq!(undone(&home)[1], (SHUTTER, UndoStatus::Impossible));
 }

@@ -35,7 +35,7 @@ fn incongruence_is_told_once_a_routine() {
         // The second one is done by now.
         home.submit(vec![set(1, 4)]);
         home.rest();
-        let told = home.events.iter().filter_map(|(_, event)| match event {
+        let notified = home.events.iter().filter_map(|(_, event)| match event {
             Event::Incongruent {
                 routine,
                 device,
@@ -43,11 +43,11 @@ fn incongruence_is_told_once_a_routine() {
             } => Some((*routine, device.0, *by)),
             _ => None,
         });
-        let told: Vec<(RoutineId, u64, RoutineId)> = told.collect();
+        let notified: Vec<(RoutineId, u64, RoutineId)> = notified.collect();
         let third = RoutineId(3);
         let expected = [(first, 0, second), (second, 0, third)];
         let is_eventual = visibility == Visibility::Eventual;
-        assert_eq!(told, expected[..2 * usize::from(is_eventual)]);
+        assert_eq!(notified, expected[..2 * usize::from(is_eventual)]);
     }
 }
 
@@ -97,9 +97,9 @@ fn a_routine_goes_on_when_a_device_fails_about_which_it_has_asked() {
 fn what_could_not_be_undone_is_the_state_before_the_next_one() {
     let mut home = Home::new(Config::default(), 3);
     let device = NodeId(0);
-    home.tell(Command::Remove(device)).unwrap();
+    home.notify(Command::Remove(device)).unwrap();
     let state = None;
-    home.tell(Command::Device { device, state }).unwrap();
+    home.notify(Command::Device { device, state }).unwrap();
     home.flip(1);
     home.submit(vec![set(0, 1), set(1, 1)]);
     home.rest();
@@ -197,22 +197,26 @@ fn an_outcome_of_an_earlier_command_is_refused() {
     home.is_mute[0] = true;
     home.submit(vec![maybe(0, 1), set(0, 2)]);
     let device = NodeId(0);
-    let told = |token, device| Command::Outcome {
+    let notified = |token, device| Command::Outcome {
         device,
         token,
         outcome: Outcome::Done,
     };
     let unknown = |token| Err(Reject::UnknownToken { device, token });
-    assert_eq!(home.tell(told(2, device)), unknown(2), "none has it yet");
+    assert_eq!(
+        home.notify(notified(2, device)),
+        unknown(2),
+        "none has it yet"
+    );
     let other = NodeId(1);
     let at_other = Err(Reject::UnknownToken {
         device: other,
         token: 1,
     });
-    assert_eq!(home.tell(told(1, other)), at_other);
-    let nobody = NodeId(9);
-    let unknown_device = Err(Reject::UnknownDevice(nobody));
-    assert_eq!(home.tell(told(1, nobody)), unknown_device);
+    assert_eq!(home.notify(notified(1, other)), at_other);
+    let no_node = NodeId(9);
+    let unknown_device = Err(Reject::UnknownDevice(no_node));
+    assert_eq!(home.notify(notified(1, no_node)), unknown_device);
     // It is overdue, and the next one is in flight.
     home.pass(at(5_000));
     assert_eq!(home.hub.machine().counters().timeouts, 1);
@@ -220,14 +224,14 @@ fn an_outcome_of_an_earlier_command_is_refused() {
     assert_eq!(home.issued(0), [(1, true), (0, false), (2, true)]);
     let before = home.hub.machine().clone();
     for token in [1, 2] {
-        assert_eq!(home.tell(told(token, device)), unknown(token));
+        assert_eq!(home.notify(notified(token, device)), unknown(token));
         let state = 1;
         let answer = Command::Answered {
             device,
             token,
             state,
         };
-        assert_eq!(home.tell(answer), unknown(token));
+        assert_eq!(home.notify(answer), unknown(token));
     }
     assert_eq!(*home.hub.machine(), before);
 }
@@ -239,7 +243,7 @@ fn a_suspicion_is_no_failure() {
         let mut home = Home::new(under(visibility), 2);
         let routine = home.submit(vec![long(0, 1, Span::secs(1)), set(0, 2)]);
         home.pass(at(500));
-        home.hear(Delta::Suspected(Member::new(0, 0)));
+        home.receive(Delta::Suspected(Member::new(0, 0)));
         assert!(home.hub.machine().is_up(NodeId(0)));
         home.rest();
         assert!(home.committed(routine).is_some());
@@ -253,16 +257,16 @@ fn a_suspicion_is_no_failure() {
 fn a_failed_life_is_not_revived_by_news_of_a_former_one() {
     let mut home = Home::new(Config::default(), 1);
     let is_up = |home: &Home| home.hub.machine().is_up(NodeId(0));
-    home.hear(Delta::Failed(Member::new(0, 5)));
-    home.hear(Delta::Joined(Member::new(0, 4)));
+    home.receive(Delta::Failed(Member::new(0, 5)));
+    home.receive(Delta::Joined(Member::new(0, 4)));
     assert!(!is_up(&home));
-    home.hear(Delta::Refuted(Member::new(0, 5)));
+    home.receive(Delta::Refuted(Member::new(0, 5)));
     assert!(
         is_up(&home),
         "it was declared failed, and says that it is alive"
     );
-    home.hear(Delta::Left(Member::new(0, 5)));
-    home.hear(Delta::Joined(Member::new(0, 6)));
+    home.receive(Delta::Left(Member::new(0, 5)));
+    home.receive(Delta::Joined(Member::new(0, 6)));
     assert!(is_up(&home));
 }
 
@@ -293,9 +297,9 @@ fn a_routine_is_told_of_from_its_beginning_to_its_end() {
         let mut home = Home::new(under(visibility), 2);
         let id = home.submit(vec![set(0, 1), set(1, 1), set(0, 2)]);
         home.rest();
-        let told = home.events.iter().map(|it| it.1.clone());
+        let notified = home.events.iter().map(|it| it.1.clone());
         let is_about = |it: &Event<u8>| !matches!(it, Event::Issue { .. });
-        let told: Vec<Event<u8>> = told.filter(is_about).collect();
+        let notified: Vec<Event<u8>> = notified.filter(is_about).collect();
         let mut expected = vec![
             Event::Accepted(id),
             Event::Started(id),
@@ -305,7 +309,7 @@ fn a_routine_is_told_of_from_its_beginning_to_its_end() {
         if visibility == Visibility::Weak {
             expected.pop();
         }
-        assert_eq!(told, expected);
+        assert_eq!(notified, expected);
     }
 }
 

@@ -69,17 +69,17 @@ fn judge(home: &Home, routines: &[(RoutineId, Vec<Step<u8>>)]) -> bool {
     let done: Vec<&[Step<u8>]> = done.map(|it| it.1.as_slice()).collect();
     let end = home.states.iter().zip(&home.is_up);
     let end: Vec<Option<u8>> = end.map(|(it, is_up)| is_up.then_some(*it)).collect();
-    let mut told = vec![0; end.len()];
+    let mut notified = vec![0; end.len()];
     for placed in home.order() {
         if let Placed::Routine(id) = placed {
             let routine = routines.iter().find(|it| it.0 == id).unwrap();
             for step in &routine.1 {
-                told[step.device.0 as usize] = step.value;
+                notified[step.device.0 as usize] = step.value;
             }
         }
     }
-    let mut pairs = end.iter().zip(&told);
-    let told_explains = pairs.all(|(it, told)| it.is_none_or(|it| it == *told));
+    let mut pairs = end.iter().zip(&notified);
+    let told_explains = pairs.all(|(it, notified)| it.is_none_or(|it| it == *notified));
     let first = vec![0; end.len()];
     is_explained(&done, &end, &first)
         && (told_explains || home.hub.machine().config().visibility == Visibility::Weak)

@@ -40,7 +40,7 @@ fn a_change_by_hand_stays_when_the_routine_before_it_is_undone() {
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.pass(at(500));
     home.by_hand(0, 9);
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     home.rest();
     assert_eq!(home.states, [9, 0]);
 }
@@ -71,7 +71,7 @@ fn an_undo_handler_is_told_only_if_it_did_something() {
             home.submit(vec![set(0, 2), long(2, 2, Span::secs(5))]);
             home.pass(at(1_000));
         }
-        home.tell(Command::Cancel(first)).unwrap();
+        home.notify(Command::Cancel(first)).unwrap();
         home.rest();
         let is_set = |it: &Placed<u8>| matches!(it, Placed::Set { .. });
         assert_eq!(home.order().iter().any(is_set), !is_hidden);
@@ -90,7 +90,7 @@ fn changes_by_hand_around_routines_that_are_undone_are_kept_once() {
         let undone = home.submit(vec![set(0, 2), long(2, 1, Span::secs(10))]);
         home.wait(Span::millis(500));
         home.by_hand(0, 100 + nth);
-        home.tell(Command::Cancel(undone)).unwrap();
+        home.notify(Command::Cancel(undone)).unwrap();
         home.wait(Span::millis(500));
     }
     home.rest();
@@ -133,7 +133,7 @@ fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     let second = home.submit(vec![set(0, 2), long(2, 2, hold)]);
     home.pass(at(1_000));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    home.notify(Command::Cancel(second)).unwrap();
     assert_eq!(home.issued(0).last(), Some(&(1, false)));
     // The rollback is done, a person undoes that, and the first report comes once more.
     home.by_hand(0, 1);
@@ -141,7 +141,7 @@ fn a_report_of_what_a_rollback_asked_for_is_no_hand() {
     home.by_hand(0, 1);
     home.is_mute[0] = false;
     home.lands(0, Outcome::Done);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     home.rest();
     assert_eq!(home.states[0], 7);
 }
@@ -175,7 +175,7 @@ fn a_stuck_device_that_reports_its_state_is_left_as_it_is() {
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(at(500));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     for _ in 0..Config::default().undo_attempts {
         home.lands(0, Outcome::Refused);
         home.wait(Config::default().undo_retry);
@@ -196,7 +196,7 @@ fn attempts_are_counted_though_the_device_reports_each_rollback() {
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(at(500));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     for _ in 0..Config::default().undo_attempts {
         assert!(home.when(&Event::Stuck(NodeId(0))).is_none());
         home.by_hand(0, 0);
@@ -235,7 +235,7 @@ fn hands_at_any_moment_leave_a_state_that_can_be_stored() {
                 5 if !routines.is_empty() => {
                     let at = rng.below(routines.len() as u64) as usize;
                     // Most are over by then.
-                    undone += u64::from(home.tell(Command::Cancel(routines[at])).is_ok());
+                    undone += u64::from(home.notify(Command::Cancel(routines[at])).is_ok());
                 }
                 6 => home.flip(rng.below(3) as usize),
                 _ => home.wait(Span::millis(rng.below(500))),

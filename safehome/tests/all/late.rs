@@ -25,7 +25,7 @@ const LATENESS: Span = Span::secs(20);
 fn home(rules: &[Published]) -> Home {
     let mut home = Home::under(rules, Config::default(), 3);
     let (device, lateness) = (LAMP, LATENESS);
-    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::Lateness { device, lateness }).unwrap();
     home.is_mute[0] = true;
     home
 }
@@ -116,22 +116,22 @@ fn restored_late(undo_attempts: u8) -> Home {
     let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 3);
     let (device, lateness) = (LAMP, LATENESS);
-    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::Lateness { device, lateness }).unwrap();
     let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
     home.pass(at(75));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     // Its next attempt is due by then.
     home.pass(at(7_000));
     home.is_mute[0] = false;
     home.states[0] = 0;
     let (token, outcome) = (last_token(&home), Outcome::Done);
-    let told = Command::Outcome {
+    let notified = Command::Outcome {
         device,
         token,
         outcome,
     };
-    home.tell(told).unwrap();
+    home.notify(notified).unwrap();
     home
 }
 
@@ -168,11 +168,11 @@ fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
         let config = Config::default().with_undo_attempts(3);
         let mut home = Home::new(config, 2);
         let (device, lateness) = (LAMP, LATENESS);
-        home.tell(Command::Lateness { device, lateness }).unwrap();
+        home.notify(Command::Lateness { device, lateness }).unwrap();
         let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
         home.pass(at(75));
         home.is_mute[0] = true;
-        home.tell(Command::Cancel(routine)).unwrap();
+        home.notify(Command::Cancel(routine)).unwrap();
         home.wait(Span::millis(500));
         home.lands(0, Outcome::Refused);
         // The second one is sent after a second, and its outcome is unknown after 5 s.
@@ -181,8 +181,8 @@ fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
         home.wait(LATENESS);
         assert_eq!(home.issued(0)[1..], [(0, false); 3]);
         home.lands(0, Outcome::Refused);
-        let told = home.when(&Event::Stuck(LAMP));
-        assert_eq!(told.is_some(), is_stuck, "it says {state}");
+        let notified = home.when(&Event::Stuck(LAMP));
+        assert_eq!(notified.is_some(), is_stuck, "it says {state}");
     }
 }
 
@@ -195,16 +195,16 @@ fn a_certain_outcome_ends_the_wait() {
         home.pass(at(10_000));
         home.is_mute[0] = false;
         let (device, token) = (LAMP, 1);
-        let told = |outcome| Command::Outcome {
+        let notified = |outcome| Command::Outcome {
             device,
             token,
             outcome,
         };
         let unknown = Reject::UnknownToken { device, token };
-        assert_eq!(home.tell(told(Outcome::Unknown)), Err(unknown));
+        assert_eq!(home.notify(notified(Outcome::Unknown)), Err(unknown));
         home.states[0] = u8::from(outcome == Outcome::Done);
-        home.tell(told(outcome)).unwrap();
-        assert_eq!(home.tell(told(outcome)), Err(unknown));
+        home.notify(notified(outcome)).unwrap();
+        assert_eq!(home.notify(notified(outcome)), Err(unknown));
         assert_eq!(home.issued(0), [(1, true), (0, false)]);
         home.pass(at(11_000));
         assert!(home.hub.machine().is_quiet());
@@ -222,7 +222,7 @@ fn restarted_with(home: &mut Home, config: Config) {
     let text = serde_json::to_string(&saved).unwrap();
     let saved: Saved<u8> = serde_json::from_str(&text).unwrap();
     home.hub = Driver::new(Hub::restore(config, saved).unwrap());
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
 }
 
 /// A weak hub restores nothing that could be overtaken, and goes on at once.
@@ -231,7 +231,7 @@ fn a_weak_hub_that_comes_back_does_not_wait() {
     let config = Config::default().with_visibility(Visibility::Weak);
     let mut home = Home::new(config, 1);
     let (device, lateness) = (LAMP, LONGEST_LATENESS);
-    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::Lateness { device, lateness }).unwrap();
     home.is_mute[0] = true;
     home.submit(vec![set(0, 1)]);
     home.pass(at(1_000));
@@ -242,7 +242,7 @@ fn a_weak_hub_that_comes_back_does_not_wait() {
     assert_eq!(home.when(&Event::Ask { device, token }), Some(at(1_000)));
     let next = home.submit(vec![set(0, 2)]);
     let state = 1;
-    home.tell(Command::Answered {
+    home.notify(Command::Answered {
         device,
         token,
         state,
@@ -274,7 +274,7 @@ fn a_hub_that_comes_back_waits_too() {
     home.pass(at(26_000));
     assert_eq!(asked(&home), Some(at(26_000)));
     let (device, token, state) = (LAMP, 1, 1);
-    home.tell(Command::Answered {
+    home.notify(Command::Answered {
         device,
         token,
         state,
@@ -302,18 +302,18 @@ fn a_device_goes_when_nothing_can_act_on_it() {
     home.pass(at(6_000));
     home.flip(0);
     assert_eq!(
-        home.tell(Command::Remove(LAMP)),
+        home.notify(Command::Remove(LAMP)),
         Err(Reject::DeviceInUse(LAMP))
     );
     home.rest();
-    home.tell(Command::Remove(LAMP)).unwrap();
+    home.notify(Command::Remove(LAMP)).unwrap();
     assert!(home.when(&Event::GivenUp(LAMP)).is_some());
 }
 
 #[test]
 fn what_is_too_late_is_refused() {
     let mut home = home(&[]);
-    let mut set = |device, lateness| home.tell(Command::Lateness { device, lateness });
+    let mut set = |device, lateness| home.notify(Command::Lateness { device, lateness });
     assert_eq!(set(LAMP, LONGEST_LATENESS), Ok(()));
     let lateness = LONGEST_LATENESS + Span(1);
     let device = LAMP;

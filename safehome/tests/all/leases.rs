@@ -71,7 +71,7 @@ fn a_lease_ends_though_another_one_is_cancelled() {
     let other = home.submit(vec![long(3, 1, Span::secs(3)), set(SHARED, 4)]);
     let lease = home.submit(holder());
     home.pass(at(1_000));
-    home.tell(Command::Cancel(other)).unwrap();
+    home.notify(Command::Cancel(other)).unwrap();
     home.pass(at(12_000));
     assert!(is_revoked(&home, lease));
 }
@@ -99,7 +99,7 @@ fn a_routine_is_aborted_once_and_for_one_reason() {
     let (mut home, _) = home(Config::default());
     let lease = home.submit(holder());
     home.pass(at(1_000));
-    home.tell(Command::Cancel(lease)).unwrap();
+    home.notify(Command::Cancel(lease)).unwrap();
     home.pass(at(120_000));
     let reasons: Vec<AbortReason> = home
         .events
@@ -193,7 +193,7 @@ fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
     );
     let (config, saved) = (*home.hub.machine().config(), home.hub.machine().save());
     home.hub = Driver::new(Hub::restore(config, saved).unwrap());
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     home.gives_up(SHARED as usize);
     home.is_mute[SHARED as usize] = false;
     let asked = home.events.iter().rev().find_map(|(_, event)| match event {
@@ -201,7 +201,7 @@ fn a_lease_that_is_over_issues_nothing_again_after_a_restart() {
         _ => None,
     });
     let ((device, token), state) = (asked.unwrap(), 0);
-    home.tell(Command::Answered {
+    home.notify(Command::Answered {
         device,
         token,
         state,

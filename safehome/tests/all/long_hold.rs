@@ -84,8 +84,8 @@ fn committed_routines_behind_a_long_one_do_not_fill_the_hub() {
     }
     home.wait(Span::secs(10));
     assert_eq!(home.hub.machine().unfinished().count(), 1);
-    let told = home.order().len() as u64;
-    assert!(told < MANY / 10, "{told} have their place already");
+    let notified = home.order().len() as u64;
+    assert!(notified < MANY / 10, "{notified} have their place already");
     home.rest();
     assert_eq!(home.order().first(), Some(&Placed::Routine(RoutineId(1))));
     let count = |is_it: fn(&Event<u8>) -> bool| {
@@ -142,7 +142,7 @@ fn a_difference_is_short_however_many_are_committed() {
     let hub = Hub::restore(Config::default(), base).unwrap();
     assert_eq!(hub.save(), home.hub.machine().save());
     home.hub = Driver::new(hub);
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     home.gives_up(1);
     home.rest();
     assert_eq!(home.order().len() as u64, MANY + 1);
@@ -178,10 +178,10 @@ fn a_difference_out_of_turn_is_refused() {
         change(&mut it);
         serde_json::from_value::<Difference<u8>>(it).unwrap()
     };
-    let gone = changed(|it| it["gone_devices"] = vec![7].into());
-    assert_eq!(base.clone().apply(gone), Err(DifferenceError::Base));
-    let gone = changed(|it| it["gone_runs"] = vec![7].into());
-    assert_eq!(base.clone().apply(gone), Err(DifferenceError::Base));
+    let ended = changed(|it| it["gone_devices"] = vec![7].into());
+    assert_eq!(base.clone().apply(ended), Err(DifferenceError::Base));
+    let ended = changed(|it| it["gone_runs"] = vec![7].into());
+    assert_eq!(base.clone().apply(ended), Err(DifferenceError::Base));
     let mut strange = serde_json::to_value(strange).unwrap();
     strange["number"] = number(&base).into();
     let strange: Saved<u8> = serde_json::from_value(strange).unwrap();
@@ -223,11 +223,11 @@ fn committed_routines_that_can_be_one_take_one_place() {
     let steps = vec![set(65, 1)];
     let another = Command::Submit(Routine { steps });
     let full = Err(Reject::TooManyRoutines { limit });
-    assert_eq!(home.tell(another.clone()), full);
+    assert_eq!(home.notify(another.clone()), full);
     assert_eq!(*home.hub.machine(), before, "nothing changed");
-    home.tell(Command::Cancel(RoutineId(1))).unwrap();
+    home.notify(Command::Cancel(RoutineId(1))).unwrap();
     home.rest();
-    assert_eq!(home.tell(another), Ok(()));
+    assert_eq!(home.notify(another), Ok(()));
     assert_eq!(
         home.order().len(),
         162,
@@ -269,7 +269,7 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
     let difference = joined.difference(&mut last);
     assert_eq!(saved.apply(difference), Ok(joined.save()));
     home.hub = Driver::new(joined);
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     home.rest();
     let order = home.order();
     let routines = order.iter().filter_map(|it| match it {
@@ -294,10 +294,10 @@ fn no_more_wait_for_their_places_than_the_settings_allow() {
     let another = Command::Submit(Routine { steps });
     let limit = 3;
     let full = Err(Reject::TooManyOrdered { limit });
-    assert_eq!(home.tell(another.clone()), full);
-    home.tell(Command::Cancel(RoutineId(1))).unwrap();
+    assert_eq!(home.notify(another.clone()), full);
+    home.notify(Command::Cancel(RoutineId(1))).unwrap();
     home.rest();
-    assert_eq!(home.tell(another), Ok(()));
+    assert_eq!(home.notify(another), Ok(()));
 }
 
 /// Checks that stored lists of joined routines are validated.

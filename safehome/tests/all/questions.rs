@@ -96,14 +96,14 @@ fn a_condition_of_too_many_parts_is_refused() {
     let mut submit = |parts: usize| {
         let clause = Clause::Any(vec![is(0, 0); parts - 1]);
         let steps = vec![set(0, 1), only_if(set(1, 1), clause)];
-        home.tell(Command::Submit(Routine { steps }))
+        home.notify(Command::Submit(Routine { steps }))
     };
     assert_eq!(submit(Clause::<u8>::MOST), Ok(()));
     let (number, found) = (1, Clause::<u8>::MOST + 1);
     let refused = submit(found);
     assert_eq!(refused, Err(Reject::LongCondition { number, found }));
-    let said = refused.unwrap_err().to_string();
-    assert!(said.starts_with("the condition of command 2, counted from 1, has 65 parts"));
+    let reported = refused.unwrap_err().to_string();
+    assert!(reported.starts_with("the condition of command 2, counted from 1, has 65 parts"));
 }
 
 #[test]
@@ -111,6 +111,6 @@ fn an_unknown_device_in_a_condition_is_refused() {
     let mut home = Home::new(Config::default(), 2);
     let clause = Clause::All(vec![is(0, 0), is(7, 0)]);
     let steps = vec![only_if(set(1, 1), clause)];
-    let refused = home.tell(Command::Submit(Routine { steps }));
+    let refused = home.notify(Command::Submit(Routine { steps }));
     assert_eq!(refused, Err(Reject::UnknownDevice(NodeId(7))));
 }

@@ -26,14 +26,14 @@ fn a_command_without_time_is_refused() {
         ..set(1, 1)
     };
     let steps = vec![set(0, 1), hasty];
-    let refused = home.tell(Command::Submit(Routine { steps }));
+    let refused = home.notify(Command::Submit(Routine { steps }));
     assert_eq!(refused, Err(Reject::NoTime(1)));
 }
 
 #[test]
 fn a_device_goes_when_nobody_needs_it() {
     let mut home = Home::new(Config::default(), 2);
-    let remove = |home: &mut Home| home.tell(Command::Remove(DEVICE));
+    let remove = |home: &mut Home| home.notify(Command::Remove(DEVICE));
     let in_use = Err(Reject::DeviceInUse(DEVICE));
     home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.submit(vec![set(1, 2), set(0, 2)]);
@@ -44,7 +44,7 @@ fn a_device_goes_when_nobody_needs_it() {
     assert_eq!(remove(&mut home), Ok(()));
     assert_eq!(remove(&mut home), Err(Reject::UnknownDevice(DEVICE)));
     let steps = vec![set(0, 1)];
-    let refused = home.tell(Command::Submit(Routine { steps }));
+    let refused = home.notify(Command::Submit(Routine { steps }));
     assert_eq!(refused, Err(Reject::UnknownDevice(DEVICE)));
     // Its id is free.
     let state = None;
@@ -52,7 +52,7 @@ fn a_device_goes_when_nobody_needs_it() {
         device: DEVICE,
         state,
     };
-    assert_eq!(home.tell(back), Ok(()));
+    assert_eq!(home.notify(back), Ok(()));
     assert_eq!(home.hub.machine().state(DEVICE), None);
 }
 
@@ -65,7 +65,7 @@ fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
         let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
         home.pass(at(200));
         home.flip(0);
-        home.tell(Command::Cancel(routine)).unwrap();
+        home.notify(Command::Cancel(routine)).unwrap();
         home.pass(at(2_000));
         let saved = home.hub.machine().save();
         Hub::restore(Config::default(), saved).unwrap();
@@ -73,17 +73,17 @@ fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
     };
     let mut home = undone();
     home.flip(0);
-    let refused = home.tell(Command::Remove(DEVICE));
+    let refused = home.notify(Command::Remove(DEVICE));
     assert_eq!(refused, Err(Reject::DeviceInUse(DEVICE)));
     home.rest();
     assert_eq!(home.states[0], 0);
-    assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+    assert_eq!(home.notify(Command::Remove(DEVICE)), Ok(()));
 
     let mut home = undone();
-    assert_eq!(home.tell(Command::Remove(DEVICE)), Ok(()));
+    assert_eq!(home.notify(Command::Remove(DEVICE)), Ok(()));
     let state = Some(1);
     let device = DEVICE;
-    home.tell(Command::Device { device, state }).unwrap();
+    home.notify(Command::Device { device, state }).unwrap();
     home.rest();
     assert_eq!(home.states[0], 1);
     assert_eq!(home.hub.machine().state(DEVICE), Some(&1));
@@ -101,7 +101,7 @@ fn errors_name_routines_devices_and_commands_by_number() {
         limit,
     };
     let news = Delta::Failed(Member::new(5, 0));
-    for (said, expected) in [
+    for (reported, expected) in [
         (
             Reject::UnknownRoutine(routine).to_string(),
             "routine 7 is unknown",
@@ -121,7 +121,7 @@ fn errors_name_routines_devices_and_commands_by_number() {
             "command 2, counted from 1, has",
         ),
     ] {
-        assert!(said.starts_with(expected), "{said}");
+        assert!(reported.starts_with(expected), "{reported}");
     }
 }
 
@@ -135,11 +135,11 @@ fn no_more_is_taken_than_the_settings_allow() {
     let mut home = Home::new(config, 2);
     let device = NodeId(2);
     let state = Some(0);
-    let refused = home.tell(Command::Device { device, state });
+    let refused = home.notify(Command::Device { device, state });
     assert_eq!(refused, Err(Reject::TooManyDevices { limit: 2 }));
     let submit = |home: &mut Home, count: usize| {
         let steps = vec![long(0, 1, Span::secs(1)); count];
-        home.tell(Command::Submit(Routine { steps }))
+        home.notify(Command::Submit(Routine { steps }))
     };
     assert_eq!(submit(&mut home, 0), Err(Reject::Empty));
     let too_long = Reject::TooLong { found: 3, limit: 2 };
@@ -186,8 +186,8 @@ fn settings_that_cannot_work_are_named() {
         (config.with_order_limit(0), "order_limit"),
         (config.with_device_limit(0), "device_limit"),
     ] {
-        let said = Hub::<u8>::new(wrong).map(|_| ()).unwrap_err().to_string();
-        assert!(said.starts_with(&format!("{name} is ")), "{said}");
+        let reported = Hub::<u8>::new(wrong).map(|_| ()).unwrap_err().to_string();
+        assert!(reported.starts_with(&format!("{name} is ")), "{reported}");
     }
     let least = config
         .with_leniency(100)

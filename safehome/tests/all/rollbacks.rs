@@ -30,7 +30,7 @@ fn undone(undo_attempts: u8) -> Home {
     let routine = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(1));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     assert_eq!(home.issued(0), [(1, true), (0, false)]);
     home
 }
@@ -121,7 +121,7 @@ fn attempts_count_from_the_last_time_that_it_was_in_its_state() {
     assert!(home.when(&Event::Restored(A)).is_some());
     let next = home.submit(vec![set(0, 1), set(1, 1)]);
     home.lands(0, Outcome::Done);
-    home.tell(Command::Cancel(next)).unwrap();
+    home.notify(Command::Cancel(next)).unwrap();
     home.wait(Span::millis(60));
     home.lands(0, Outcome::Refused);
     assert!(!is_stuck(&home));
@@ -153,7 +153,7 @@ fn attempts_count_from_the_last_command_that_was_done() {
     let last = home.submit(vec![set(0, 5), long(1, 1, Span::secs(100))]);
     home.pass(home.now + Span::secs(1));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(last)).unwrap();
+    home.notify(Command::Cancel(last)).unwrap();
     home.lands(0, Outcome::Refused);
     home.is_mute[0] = false;
     home.rest();
@@ -220,7 +220,7 @@ fn a_stuck_device_is_restored_when_it_moves_again() {
     let mut home = stuck();
     let last = home.submit(vec![set(0, 5), long(1, 1, Span::secs(1))]);
     home.pass(home.now + Span::millis(500));
-    home.tell(Command::Cancel(last)).unwrap();
+    home.notify(Command::Cancel(last)).unwrap();
     home.rest();
     assert_eq!(home.states[0], 0);
 }
@@ -245,7 +245,7 @@ fn nothing_is_tried_again_at_a_device_that_is_gone() {
     home.by_hand(0, 0);
     let is_retry = |home: &Home| home.hub.timers().any(|it| it.0 == Timer::Retry(A));
     assert!(is_retry(&home));
-    home.tell(Command::Remove(A)).unwrap();
+    home.notify(Command::Remove(A)).unwrap();
     assert!(!is_retry(&home));
 }
 
@@ -258,7 +258,7 @@ fn second_undone(attempts: u8, state: u8) -> (Home, RoutineId) {
     let second = home.submit(vec![set(0, state), long(2, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(2));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    home.notify(Command::Cancel(second)).unwrap();
     (home, first)
 }
 
@@ -268,10 +268,10 @@ fn second_undone(attempts: u8, state: u8) -> (Home, RoutineId) {
 fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
     let (mut home, first) = second_undone(5, 2);
     assert_eq!(home.issued(0).last(), Some(&(1, false)));
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     let (config, saved) = (config(5), home.hub.machine().save());
     home.hub = Driver::new(Hub::restore(config, saved).unwrap());
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     let asked = home.events.iter().rev().find_map(|(_, event)| match event {
         Event::Ask { device: A, token } => Some(*token),
         _ => None,
@@ -283,7 +283,7 @@ fn a_rollback_that_is_asked_for_is_not_issued_as_it_was() {
         token,
         state,
     };
-    home.tell(answer).unwrap();
+    home.notify(answer).unwrap();
     assert_eq!(home.issued(0).last(), Some(&(0, false)));
 }
 
@@ -316,7 +316,7 @@ fn an_abort_tells_what_becomes_of_each_device() {
     home.pass(Time::ZERO + Span::secs(1));
     home.flip(1);
     home.by_hand(2, 7);
-    home.tell(Command::Cancel(routine)).unwrap();
+    home.notify(Command::Cancel(routine)).unwrap();
     let undo = vec![
         (NodeId(3), UndoStatus::Begun),
         (NodeId(2), UndoStatus::NotNeeded),
@@ -336,7 +336,7 @@ fn an_abort_tells_what_becomes_of_each_device() {
 #[test]
 fn a_device_is_restored_when_it_is_in_the_state_that_is_wanted() {
     let (mut home, first) = second_undone(5, 2);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     let restored = |home: &Home| home.events.iter().any(|it| it.1 == Event::Restored(A));
     home.lands(0, Outcome::Done);
     assert_eq!(home.states[0], 1);
@@ -381,7 +381,7 @@ fn a_device_that_a_hand_restores_is_told() {
 fn a_device_that_turns_out_to_be_right_is_told() {
     let (mut home, first) = second_undone(5, 0);
     home.lands(0, Outcome::Refused);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     home.rest();
     assert_eq!(ends(&home), [Event::Restored(A)]);
 }
@@ -390,10 +390,10 @@ fn a_device_that_turns_out_to_be_right_is_told() {
 #[test]
 fn a_device_that_is_found_right_is_told() {
     let (mut home, first) = second_undone(5, 2);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     let saved = home.hub.machine().save();
     home.hub = Driver::new(Hub::restore(config(5), saved).unwrap());
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     let asked = home.events.iter().find_map(|(_, event)| match event {
         Event::Ask { device: A, token } => Some(*token),
         _ => None,
@@ -405,7 +405,7 @@ fn a_device_that_is_found_right_is_told() {
         token,
         state,
     };
-    home.tell(answer).unwrap();
+    home.notify(answer).unwrap();
     assert_eq!(ends(&home), [Event::Restored(A)]);
 }
 
@@ -427,7 +427,7 @@ fn what_is_stuck_is_not_said_to_need_nothing() {
         home.wait(Span::secs(1));
     }
     assert!(is_stuck(&home));
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     assert_eq!(home.states[0], 2);
     assert!(undone_at_last(&home).contains(&(A, UndoStatus::Stuck)));
     // When it moves again it is restored, which is reported though it was stuck.
@@ -446,7 +446,7 @@ fn what_was_stuck_and_is_right_by_now_needs_nothing() {
     let (mut home, first) = second_undone(1, 0);
     home.lands(0, Outcome::Refused);
     assert!(is_stuck(&home));
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     assert!(undone_at_last(&home).contains(&(A, UndoStatus::NotNeeded)));
     home.is_mute[0] = false;
     home.rest();
@@ -463,7 +463,7 @@ fn what_is_pending_ends_with_its_device() {
     home.flip(0);
     home.lands(0, Outcome::Unknown);
     home.rest();
-    home.tell(Command::Remove(A)).unwrap();
+    home.notify(Command::Remove(A)).unwrap();
     assert!(home.when(&Event::GivenUp(A)).is_some());
     assert_eq!(ends(&home), []);
 }
@@ -472,17 +472,17 @@ fn what_is_pending_ends_with_its_device() {
 #[test]
 fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
     let mut home = Home::new(config(5), 3);
-    home.tell(Command::Remove(A)).unwrap();
+    home.notify(Command::Remove(A)).unwrap();
     let (device, state) = (A, None);
-    home.tell(Command::Device { device, state }).unwrap();
+    home.notify(Command::Device { device, state }).unwrap();
     let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(1));
     let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(2));
     home.is_mute[0] = true;
-    home.tell(Command::Cancel(second)).unwrap();
+    home.notify(Command::Cancel(second)).unwrap();
     home.lands(0, Outcome::Unknown);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     assert!(undone_at_last(&home).contains(&(A, UndoStatus::Impossible)));
     home.rest();
     assert!(home.when(&Event::GivenUp(A)).is_some(), "what had begun");
@@ -505,10 +505,13 @@ fn a_reason_names_the_device_that_is_down() {
             _ => None,
         });
         let steps = steps.clone();
-        let said = why.unwrap().explain(&Routine { steps }, &names);
+        let reported = why.unwrap().explain(&Routine { steps }, &names);
         let shown = names.shown(down);
-        assert!(said.contains(&shown), "{said}, and {shown} is down");
+        assert!(reported.contains(&shown), "{reported}, and {shown} is down");
         let other = names.shown(if down == window { heater } else { window });
-        assert!(!said.contains(&other), "{said}, and {shown} is down");
+        assert!(
+            !reported.contains(&other),
+            "{reported}, and {shown} is down"
+        );
     }
 }

@@ -196,7 +196,7 @@ fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
     let mut home = home(1, Config::default(), &[]);
     let id = home.submit(vec![planned(0, 1, 10_000)]);
     home.wait(Span::secs(1));
-    home.tell(Command::Cancel(id)).unwrap();
+    home.notify(Command::Cancel(id)).unwrap();
     let rollback = home.events.iter().find_map(|(_, event)| match *event {
         Event::Issue {
             device,
@@ -208,7 +208,7 @@ fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
     });
     let (device, token) = rollback.unwrap();
     let outcome = Outcome::Refused;
-    home.tell(Command::Outcome {
+    home.notify(Command::Outcome {
         device,
         token,
         outcome,

@@ -29,7 +29,7 @@ pub(crate) fn submit_as(
     terms: Terms,
 ) -> Result<RoutineId, Reject> {
     let routine = Routine { steps };
-    home.tell(Command::SubmitAs { routine, terms })?;
+    home.notify(Command::SubmitAs { routine, terms })?;
     let accepted = home.events.iter().rev().find_map(|it| match it.1 {
         Event::Accepted(id) => Some(id),
         _ => None,
@@ -177,7 +177,7 @@ fn a_run_that_is_held_back_is_cancelled_superseded_and_stored() {
     submit(&mut home, 1, queued(9)).unwrap();
     let second = submit(&mut home, 2, queued(9)).unwrap();
     let third = submit(&mut home, 3, queued(9)).unwrap();
-    home.tell(Command::Cancel(second)).unwrap();
+    home.notify(Command::Cancel(second)).unwrap();
     let saved = home.hub.machine().save();
     let back = Hub::restore(Config::default(), saved.clone()).unwrap();
     assert_eq!(back.save(), saved);

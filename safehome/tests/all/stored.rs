@@ -106,7 +106,7 @@ fn what_contradicts_itself_is_refused() {
 #[test]
 fn another_model_waits_for_a_rollback_on_its_way() {
     let mut home = held();
-    home.tell(Command::Cancel(ROUTINE)).unwrap();
+    home.notify(Command::Cancel(ROUTINE)).unwrap();
     let asked = Visibility::GlobalStrict;
     let config = Config::default().with_visibility(asked);
     let restored = |home: &Home| Hub::restore(config, home.hub.machine().save()).err();
@@ -136,7 +136,7 @@ fn another_scheduler_goes_on_with_what_there_is() {
             home.pass(Time::ZERO + Span::millis(500));
             let hub = Hub::restore(config(after), home.hub.machine().save()).unwrap();
             home.hub = selvedge_core::Driver::new(hub);
-            home.tell(Command::Resume).unwrap();
+            home.notify(Command::Resume).unwrap();
             home.rest();
             assert_eq!(home.order().len(), 8);
         }
@@ -154,7 +154,7 @@ fn a_pending_rollback_rests_while_the_hub_is_weak() {
         let config = Config::default().with_visibility(visibility);
         let hub = Hub::restore(config, home.hub.machine().save()).unwrap();
         home.hub = selvedge_core::Driver::new(hub);
-        home.tell(Command::Resume).unwrap();
+        home.notify(Command::Resume).unwrap();
     };
     go_on_as(&mut home, Visibility::Weak);
     home.flip(0);
@@ -179,7 +179,7 @@ fn a_stored_lease_is_not_over_all_the_time() {
     let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
     let hub = Hub::restore(Config::default(), saved).unwrap();
     home.hub = selvedge_core::Driver::new(hub);
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     home.pass(Time::ZERO + Span::millis(1));
     let mut timers = home.hub.timers();
     let lease = timers.find(|it| it.0 == Timer::Lease(DEVICE)).unwrap();

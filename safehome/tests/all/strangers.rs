@@ -124,7 +124,7 @@ impl Home {
         self.rng.next_u32() as usize % bound
     }
 
-    fn tell(&mut self, command: Command<u8>) -> Result<(), Reject> {
+    fn notify(&mut self, command: Command<u8>) -> Result<(), Reject> {
         self.input(Input::Command(command))
     }
 
@@ -132,10 +132,10 @@ impl Home {
         self.trace.push(format!("{:?} {input:?}", self.now));
         let mut effects = Vec::new();
         let (hub, now) = (&mut self.hub, self.now);
-        let told = hub.step(now, &mut self.rng, input, |it| effects.push(it));
-        assert!(told.is_ok() || effects.is_empty());
+        let notified = hub.step(now, &mut self.rng, input, |it| effects.push(it));
+        assert!(notified.is_ok() || effects.is_empty());
         self.carry_out(effects);
-        told
+        notified
     }
 
     fn carry_out(&mut self, effects: Vec<Effect<Hub<u8>>>) {
@@ -200,7 +200,7 @@ impl Home {
         if let Some(token) = self.things[nth].asked.take() {
             self.resolve(nth);
             let outcome = Outcome::Unknown;
-            let told = if self.below(3) == 0 {
+            let notified = if self.below(3) == 0 {
                 Command::Outcome {
                     device,
                     token,
@@ -214,7 +214,7 @@ impl Home {
                     state,
                 }
             };
-            self.tell(told).unwrap();
+            self.notify(notified).unwrap();
         } else if let Some((token, value)) = self.things[nth].flight {
             match outcome {
                 Outcome::Done => self.things[nth].state = value,
@@ -222,12 +222,12 @@ impl Home {
                 Outcome::Unknown => self.resolve(nth),
             }
             self.things[nth].flight = None;
-            let told = Command::Outcome {
+            let notified = Command::Outcome {
                 device,
                 token,
                 outcome,
             };
-            self.tell(told).unwrap();
+            self.notify(notified).unwrap();
         }
     }
 
@@ -269,8 +269,8 @@ impl Home {
             (false, 1) => Delta::Left(member),
             (false, _) => Delta::Confirmed(member),
         };
-        let told = self.input(Input::Membership(delta));
-        assert_eq!(told.is_ok(), self.things[nth].is_there);
+        let notified = self.input(Input::Membership(delta));
+        assert_eq!(notified.is_ok(), self.things[nth].is_there);
     }
 
     fn flips(&mut self, nth: usize) {
@@ -286,18 +286,18 @@ impl Home {
         let is_known = self.below(2) == 0;
         let state = is_known.then_some(self.things[nth].state);
         let device = NodeId(nth as u64);
-        let told = self.tell(Command::Device { device, state });
+        let notified = self.notify(Command::Device { device, state });
         let thing = &mut self.things[nth];
-        assert_eq!(told.is_ok(), !thing.is_there);
-        if told.is_ok() {
+        assert_eq!(notified.is_ok(), !thing.is_there);
+        if notified.is_ok() {
             (thing.is_there, thing.is_up, thing.flight) = (true, true, None);
             self.order.push(Placed::Set { device, state });
         }
     }
 
     fn goes(&mut self, nth: usize) {
-        let told = self.tell(Command::Remove(NodeId(nth as u64)));
-        if told.is_ok() {
+        let notified = self.notify(Command::Remove(NodeId(nth as u64)));
+        if notified.is_ok() {
             assert!(self.things[nth].is_there);
             self.things[nth].is_there = false;
             self.counts.removed += 1;
@@ -314,8 +314,8 @@ impl Home {
             .iter()
             .all(|step| step.devices().all(is_there));
         self.submitted = Some(routine.clone());
-        let told = self.tell(Command::Submit(routine));
-        assert_eq!(told.is_ok(), is_takeable);
+        let notified = self.notify(Command::Submit(routine));
+        assert_eq!(notified.is_ok(), is_takeable);
     }
 
     fn draw(&mut self) -> Step<u8> {
@@ -365,7 +365,7 @@ impl Home {
         for thing in &mut self.things {
             thing.asked = None;
         }
-        self.tell(Command::Resume).unwrap();
+        self.notify(Command::Resume).unwrap();
         for nth in 0..self.things.len() {
             if self.things[nth].is_there {
                 self.status(nth);
@@ -384,13 +384,13 @@ impl Home {
                 let state = 100 + self.below(3) as u8;
                 self.things[nth].state = state;
                 let device = NodeId(nth as u64);
-                let told = self.tell(Command::Observed { device, state });
-                assert_eq!(told.is_ok(), self.things[nth].is_there);
+                let notified = self.notify(Command::Observed { device, state });
+                assert_eq!(notified.is_ok(), self.things[nth].is_there);
             }
             18 => {
                 let id = RoutineId(1 + self.below(self.routines.len() + 1) as u64);
-                let told = self.tell(Command::Cancel(id));
-                assert!(matches!(told, Ok(()) | Err(Reject::UnknownRoutine(_))));
+                let notified = self.notify(Command::Cancel(id));
+                assert!(matches!(notified, Ok(()) | Err(Reject::UnknownRoutine(_))));
             }
             19 | 20 if has_faults => self.flips(nth),
             21 => self.goes(nth),

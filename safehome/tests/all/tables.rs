@@ -208,16 +208,16 @@ fn a_restart_ends_a_routine_under_global_visibility() {
 fn a_new_life_is_a_failure_and_a_former_one_is_nothing() {
     for visibility in MODELS {
         let mut home = home(visibility, 2);
-        home.hear(Delta::Joined(Member::new(0, 1)));
+        home.receive(Delta::Joined(Member::new(0, 1)));
         let first = home.submit(touches_a_twice());
         home.pass(at(500));
-        home.hear(Delta::Failed(Member::new(0, 0)));
+        home.receive(Delta::Failed(Member::new(0, 0)));
         home.rest();
         assert!(home.committed(first).is_some(), "{visibility:?}");
         assert_eq!(home.order().len(), usize::from(visibility != Weak));
         let second = home.submit(touches_a_twice());
         home.wait(Span::millis(500));
-        home.hear(Delta::Joined(Member::new(0, 2)));
+        home.receive(Delta::Joined(Member::new(0, 2)));
         home.rest();
         let ends = visibility != Weak;
         assert_eq!(home.committed(second).is_none(), ends, "{visibility:?}");

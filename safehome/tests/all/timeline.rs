@@ -184,7 +184,7 @@ fn sixth_comes_late(rules: &[Published], restarts: bool) -> u8 {
     if restarts {
         let saved = home.hub.machine().save();
         home.hub = Driver::new(Hub::restore(Config::default(), saved).unwrap());
-        home.tell(Command::Resume).unwrap();
+        home.notify(Command::Resume).unwrap();
     }
     home.submit(vec![set(0, 6)]);
     home.rest();

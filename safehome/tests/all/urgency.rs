@@ -243,7 +243,7 @@ fn what_an_urgent_hand_did_stays() {
                 urgency: URGENT,
             };
             home.states[0] = state;
-            home.tell(by_hand).unwrap();
+            home.notify(by_hand).unwrap();
             home.rest();
             let why = aborted(&home, id);
             let is_its = matches!(why, Some(AbortReason::Preempted { by: None, .. }));
@@ -266,7 +266,7 @@ fn what_an_urgent_hand_did_is_told_once() {
         state: 5,
         urgency: URGENT,
     };
-    home.tell(by_hand).unwrap();
+    home.notify(by_hand).unwrap();
     home.rest();
     let by_hand = Placed::Set {
         device: NodeId(0),
@@ -282,7 +282,7 @@ fn a_hand_that_is_not_urgent_preempts_nothing() {
     let mut home = Home::new(Config::default(), 1);
     let id = home.submit(vec![long(0, 1, Span::secs(60)), set(0, 7)]);
     home.pass(at(10_000));
-    home.tell(Command::ByHand {
+    home.notify(Command::ByHand {
         device: NodeId(0),
         state: 5,
         urgency: Urgency::default(),
@@ -371,7 +371,7 @@ fn each_routine_says_for_what_it_waits_and_until_when() {
     assert_eq!((theirs.device, theirs.since), (Some(NodeId(0)), at(0)));
     assert!(theirs.until.is_some_and(|it| it >= over));
     assert_eq!(home.hub.machine().waits().count(), 2);
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     let theirs = wait(&home, second);
     let back = home.now + Config::default().timeout;
     assert_eq!(
@@ -386,7 +386,7 @@ fn each_routine_says_for_what_it_waits_and_until_when() {
 fn what_a_routine_waits_for_is_said_with_the_names_of_devices() {
     let mut catalogue = Catalogue::new();
     catalogue.id_or_new("lamp");
-    let said = |home: &Home, id| {
+    let reported = |home: &Home, id| {
         let wait = home.hub.machine().wait(id).unwrap();
         (wait.explain(&catalogue), wait.until)
     };
@@ -398,33 +398,33 @@ fn what_a_routine_waits_for_is_said_with_the_names_of_devices() {
         submit_as(&mut home, lamp(), terms).unwrap()
     });
     let third = home.submit(vec![set(0, 3), set(1, 3)]);
-    let text = |home: &Home, id| said(home, id).0;
+    let text = |home: &Home, id| reported(home, id).0;
     assert_eq!(text(&home, first), "its command to \"lamp\" is on its way");
     home.pass(at(1_000));
     assert_eq!(text(&home, first), "its command holds \"lamp\"");
     let held = format!("it is held back until routine {first} is finished");
-    assert_eq!(said(&home, second), (held, None));
+    assert_eq!(reported(&home, second), (held, None));
     let waits = format!("it waits for routine {first} on \"lamp\"");
     assert_eq!(text(&home, third), waits);
-    home.tell(Command::Cancel(second)).unwrap();
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(second)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     let back = String::from("it waits until \"lamp\" is brought back");
     let timeout = home.now + Config::default().timeout;
-    assert_eq!(said(&home, third), (back.clone(), Some(timeout)));
+    assert_eq!(reported(&home, third), (back.clone(), Some(timeout)));
     // It refuses, and is asked again later.
     home.lands(0, Outcome::Refused);
     let again = home.now + Config::default().undo_retry;
-    assert_eq!(said(&home, third), (back, Some(again)));
+    assert_eq!(reported(&home, third), (back, Some(again)));
     home.rest();
     let lateness = Span::secs(100);
     let device = NodeId(0);
-    home.tell(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::Lateness { device, lateness }).unwrap();
     home.submit(vec![set(0, 5)]);
     home.lands(0, Outcome::Unknown);
     let over = home.now + lateness;
     let fourth = home.submit(vec![set(0, 6)]);
     let late = String::from("an earlier command to \"lamp\" may still act");
-    assert_eq!(said(&home, fourth), (late, Some(over)));
+    assert_eq!(reported(&home, fourth), (late, Some(over)));
 }
 
 /// It has done its last command to the device, and is not finished.
@@ -469,7 +469,7 @@ fn who_waits_just_in_time_says_for_whom() {
     home.pass(at(2_000));
     let waits = home.submit(vec![set(0, 3)]);
     assert_eq!(cause(&home, waits), (WaitCause::Routine(busy), lamp));
-    home.tell(Command::Cancel(busy)).unwrap();
+    home.notify(Command::Cancel(busy)).unwrap();
     assert_eq!(cause(&home, waits), (WaitCause::Rollback, lamp));
     home.pass(at(3_000));
     assert_eq!(home.hub.machine().wait(waits), None, "it is done");

@@ -67,7 +67,7 @@ fn patience_is_kept_over_a_restart() {
     let waiting = home.submit(vec![if_it_is(set(C, 1), A, 1)]);
     let (config, saved) = (just_in_time(), home.hub.machine().save());
     home.hub = Driver::new(Hub::restore(config, saved).unwrap());
-    home.tell(Command::Resume).unwrap();
+    home.notify(Command::Resume).unwrap();
     for id in [placed, waiting] {
         assert_eq!(patience(&home, id), Some(at(61_000)));
     }
@@ -101,7 +101,7 @@ fn patience_ends_with_the_routine() {
     home.submit(vec![long(A, 1, Span::secs(100))]);
     let cancelled = home.submit(vec![set(A, 2)]);
     assert!(patience(&home, cancelled).is_some());
-    home.tell(Command::Cancel(cancelled)).unwrap();
+    home.notify(Command::Cancel(cancelled)).unwrap();
     let passed_over = home.submit(vec![if_it_is(set(B, 1), B, 9)]);
     assert!(home.committed(passed_over).is_some());
     home.flip(B as usize);
@@ -130,7 +130,7 @@ fn only_who_waits_just_in_time_loses_patience() {
         assert_eq!(patience(&home, waits), None);
         let saved = home.hub.machine().save();
         home.hub = Driver::new(Hub::restore(config, saved).unwrap());
-        home.tell(Command::Resume).unwrap();
+        home.notify(Command::Resume).unwrap();
         assert_eq!(patience(&home, waits), None);
     }
 }
@@ -175,7 +175,7 @@ fn who_waits_for_a_rollback_does_not_run_in_reverse() {
     let first = home.submit(vec![set(A, 1), long(B, 1, Span::secs(100))]);
     home.pass(at(1_000));
     home.is_mute[A as usize] = true;
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     home.lands(A as usize, Outcome::Refused);
     home.is_mute[A as usize] = false;
     // It is tried again a second later.
@@ -201,7 +201,7 @@ fn who_waits_for_a_rollback_starts_when_there_is_none() {
         let first = home.submit(vec![set(A, 1), long(B, 1, Span::secs(100))]);
         home.pass(at(1_000));
         home.is_mute[A as usize] = true;
-        home.tell(Command::Cancel(first)).unwrap();
+        home.notify(Command::Cancel(first)).unwrap();
         home.lands(A as usize, Outcome::Refused);
         home.is_mute[A as usize] = false;
         let waits = home.submit(vec![maybe(A, 2)]);
@@ -219,7 +219,7 @@ fn who_asks_about_a_device_waits_for_the_outcome_of_its_rollback() {
     let first = home.submit(vec![set(A, 1), long(B, 1, Span::secs(100))]);
     home.pass(at(1_000));
     home.is_mute[A as usize] = true;
-    home.tell(Command::Cancel(first)).unwrap();
+    home.notify(Command::Cancel(first)).unwrap();
     home.by_hand(A as usize, 0);
     let asks = home.submit(vec![if_it_is(set(C, 7), A, 0)]);
     home.wait(Span::secs(1));

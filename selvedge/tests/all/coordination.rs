@@ -131,13 +131,13 @@ impl Building {
         let until = self.net.now() + span;
         while let Some(next) = self.net.next_at().filter(|it| *it <= until) {
             self.net.run_until(next);
-            self.hear();
+            self.receive();
         }
         self.net.run_until(until);
-        self.hear();
+        self.receive();
     }
 
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         let events: Vec<_> = self.net.drain_events().collect();
         for (_, at, event) in events {
             let Event::Groups(event) = event else {
@@ -199,12 +199,12 @@ impl Building {
     }
 
     /// The events about the map at a node.
-    fn told(&self, at: usize) -> Vec<StoreEvent> {
-        let told = self.events.iter().filter_map(|(node, event)| match event {
+    fn notified(&self, at: usize) -> Vec<StoreEvent> {
+        let notified = self.events.iter().filter_map(|(node, event)| match event {
             kgroup::Event::Map { event, .. } if *node == at => Some(event.clone()),
             _ => None,
         });
-        told.collect()
+        notified.collect()
     }
 }
 
@@ -247,8 +247,8 @@ fn a_map_that_one_node_changes_is_watched_by_another() {
     building.run(Span::secs(5));
     let stored = Stored::Done { version: 1 };
     let changed = StoreEvent::Changed { ticket: 1, stored };
-    assert_eq!(building.told(0), [changed]);
-    let watched: Vec<_> = building.told(4).into_iter().map(value).collect();
+    assert_eq!(building.notified(0), [changed]);
+    let watched: Vec<_> = building.notified(4).into_iter().map(value).collect();
     assert_eq!(watched, [None, Some(b"shut".to_vec())]);
 }
 
@@ -290,7 +290,7 @@ fn a_later_life_of_one_machine_begins_again_and_in_the_epoch_that_was_given() {
     building.run(Span::secs(10));
     let stored = Stored::Done { version: 2 };
     let changed = StoreEvent::Changed { ticket: 2, stored };
-    assert_eq!(building.told(3).last(), Some(&changed));
+    assert_eq!(building.notified(3).last(), Some(&changed));
 }
 
 /// A node that is alone in its mesh.
@@ -321,7 +321,7 @@ fn greeting(site: &Site) -> Message {
     })
 }
 
-fn hear(node: &mut Driver<Node>, message: Message) -> Result<(), Reject> {
+fn receive(node: &mut Driver<Node>, message: Message) -> Result<(), Reject> {
     let from = member(1);
     step(node, Input::Message { from, message })
 }
@@ -329,10 +329,10 @@ fn hear(node: &mut Driver<Node>, message: Message) -> Result<(), Reject> {
 #[test]
 fn nodes_with_another_site_are_refused() {
     let mut node = alone(node(member(0)));
-    assert_eq!(hear(&mut node, greeting(&site())), Ok(()));
+    assert_eq!(receive(&mut node, greeting(&site())), Ok(()));
     let shorter = site().with_frame_budget(1_353).unwrap();
     for other in [site().with_generation(1), shorter] {
-        let refused = hear(&mut node, greeting(&other)).unwrap_err();
+        let refused = receive(&mut node, greeting(&other)).unwrap_err();
         let Reject::Groups(kgroup::Reject::Groups(groups::Reject::Misbehaviour(why))) = refused
         else {
             panic!("{refused:?}");
@@ -356,7 +356,7 @@ fn a_node_without_this_part_says_so() {
     assert!(!plain.serves(KIND));
     assert!(node(member(0)).serves(KIND));
     let mut plain = alone(plain);
-    let refused = hear(&mut plain, greeting(&site()));
+    let refused = receive(&mut plain, greeting(&site()));
     assert_eq!(refused, Err(Reject::NoCoordination));
     let epoch = Input::Command(Command::Groups(kgroup::Command::Epoch(1)));
     assert_eq!(step(&mut plain, epoch), Err(Reject::NoCoordination));
@@ -371,7 +371,7 @@ fn only_epochs_are_taken_before_the_node_is_in() {
     let why = Reject::NotPresent;
     assert_eq!(early, Err(CallError::Refused { node: 1, why }));
     let mut joining = Driver::new(node(member(0)));
-    let untimely = hear(&mut joining, greeting(&site())).unwrap_err();
+    let untimely = receive(&mut joining, greeting(&site())).unwrap_err();
     assert!(untimely.is_untimely());
 }
 

@@ -5,4 +5,4 @@ mod coordination_faults;
 mod frame;
 mod mesh;
 mod returns;
-mod unheard;
+mod unanswered;

@@ -34,7 +34,7 @@ pub enum Action<T> {
         node: usize,
     },
     /// The membership service sends one of the listed deltas.
-    Tell {
+    Notify {
         /// The node.
         node: usize,
         /// The delta's place in the node's list.
@@ -81,7 +81,7 @@ impl<T> Action<T> {
             | Self::Miss { .. }
             | Self::Tick { .. }
             | Self::Command { .. }
-            | Self::Tell { .. }
+            | Self::Notify { .. }
             | Self::Store { .. }
             | Self::Restart { .. } => false,
         }

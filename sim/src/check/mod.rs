@@ -127,6 +127,7 @@ mod explore;
 mod fingerprint;
 mod list;
 mod model;
+mod notify;
 mod odometer;
 mod progress;
 mod property;
@@ -138,7 +139,6 @@ mod state;
 mod stateright;
 mod step;
 mod successors;
-mod tell;
 mod trace;
 
 #[cfg(feature = "stateright")]

@@ -41,14 +41,14 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             let outcome = match &search.end {
                 End::Truncated(why) => Outcome::Truncated { why: why.clone() },
                 End::Broke { property, state } if *property == at => Outcome::Breaks {
-                    trace: self.tell(search, *state, None, limits),
+                    trace: self.notify(search, *state, None, limits),
                 },
                 End::Refused {
                     property,
                     state,
                     by,
                 } if *property == at => Outcome::Breaks {
-                    trace: self.tell(search, *state, Some(*by), limits),
+                    trace: self.notify(search, *state, Some(*by), limits),
                 },
                 End::Broke { property, .. } | End::Refused { property, .. } => {
                     let property = self
@@ -80,7 +80,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                             .and_then(|(reversed, (_, marks))| reversed.stuck(marks));
                         match stuck {
                             Some(state) => {
-                                let mut trace = self.tell(search, state, None, limits);
+                                let mut trace = self.notify(search, state, None, limits);
                                 trace.end = format!("from here, {property:?} is out of reach");
                                 Outcome::Breaks { trace }
                             }
@@ -102,7 +102,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             properties.map(|(at, property)| report(at, property.name, Some(&property.kind)));
         let panicked = match search.end {
             End::Panicked { state, by } => {
-                let mut trace = self.tell(search, state, Some(by), limits);
+                let mut trace = self.notify(search, state, Some(by), limits);
                 trace.end = "it panicked".to_owned();
                 Some(self.report(NO_PANIC, Outcome::Breaks { trace }, search))
             }

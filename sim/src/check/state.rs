@@ -34,7 +34,7 @@ pub(super) struct Host<T> {
     /// The number of listed commands that were carried out.
     pub(super) issued: u32,
     /// The listed deltas that were delivered, one bit each.
-    pub(super) told: u64,
+    pub(super) notified: u64,
 }
 
 impl<M: Machine> Node<M> {

@@ -68,7 +68,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             life: 0,
             timers: Vec::new(),
             issued: 0,
-            told: 0,
+            notified: 0,
         };
         let nodes = self.machines.iter().enumerate();
         let nodes = nodes.map(|(index, machine)| self.begin(index, machine.clone(), host.clone()));

@@ -208,14 +208,14 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             .unwrap_or_default();
         for (which, &delta) in listed.iter().enumerate() {
             let bit = 1_u64 << (which & 63);
-            if node.host.told & bit != 0 || !self.may_tell(state, index, delta) {
+            if node.host.notified & bit != 0 || !self.may_tell(state, index, delta) {
                 continue;
             }
             let mut host = node.host.clone();
-            host.told |= bit;
+            host.notified |= bit;
             let attempt = Attempt {
                 node: index,
-                action: Action::Tell {
+                action: Action::Notify {
                     node: index,
                     delta: which,
                 },

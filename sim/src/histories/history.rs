@@ -60,7 +60,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     fn send(&mut self, from: Member, to: Member, message: Message<Self>);
 
     /// Handles an event that a machine emitted at that time.
-    fn event(&mut self, me: Member, said: Real, event: Event<Self>);
+    fn event(&mut self, me: Member, reported: Real, event: Event<Self>);
 
     /// Handles a note whose facts are stored.
     fn note(&mut self, me: Member, note: Self::Note) {}
@@ -114,13 +114,13 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     }
 
     /// Notifies a node of a change, now or later, or not.
-    fn tell(&mut self, to: u64, delta: Delta) {
+    fn notify(&mut self, to: u64, delta: Delta) {
         if self.percent(self.weather.deltas_lost) {
             return;
         }
         let after = self.below(300_000);
         let after = if self.percent(10) { after * 20 } else { after };
-        self.after(after, What::Told(to, delta));
+        self.after(after, What::Notified(to, delta));
     }
 
     /// Runs on until then.
@@ -137,10 +137,10 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
                 What::Written(who) => self.written(who),
                 What::Wake(id) => self.wake(id),
                 What::Restart(id) => self.start(id),
-                What::Told(to, delta) => {
+                What::Notified(to, delta) => {
                     let host = self.nodes.get_mut(&to).and_then(|it| it.host.as_mut());
                     if let Some(host) = host {
-                        host.told.insert(delta.member().id.0, delta);
+                        host.notified.insert(delta.member().id.0, delta);
                         self.input(to, Input::Membership(delta));
                     }
                 }
@@ -328,11 +328,11 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
                         }
                     }
                 }
-                Item::Effect(Effect::Event(event), said, _) => {
+                Item::Effect(Effect::Event(event), reported, _) => {
                     if Self::fact(&event).is_none() {
                         self.say(|| format!("{me:?} {event:?}"));
                     }
-                    self.event(me, said, event);
+                    self.event(me, reported, event);
                 }
                 Item::Note(note) => self.note(me, note),
             }
@@ -443,7 +443,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
             writes: VecDeque::new(),
             inbox: VecDeque::new(),
             tick_at: None,
-            told: BTreeMap::new(),
+            notified: BTreeMap::new(),
             own: Self::Life::default(),
         });
         node.asleep = false;
@@ -459,12 +459,12 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
                 continue;
             }
             if self.percent(70) {
-                self.tell(other, Delta::Joined(me));
+                self.notify(other, Delta::Joined(me));
             }
             if let Some(there) = self.me(other)
                 && self.percent(70)
             {
-                self.tell(me.id.0, Delta::Joined(there));
+                self.notify(me.id.0, Delta::Joined(there));
             }
         }
     }

@@ -36,7 +36,7 @@ pub enum What<H: History> {
     /// A node begins its next life.
     Restart(u64),
     /// Membership notifies a node.
-    Told(u64, Delta),
+    Notified(u64, Delta),
     /// An event of the protocol.
     Own(H::Happening),
 }
@@ -153,7 +153,7 @@ impl<H: History> Hosts<H> {
             | What::Written(_)
             | What::Wake(_)
             | What::Restart(_)
-            | What::Told(..) => 0,
+            | What::Notified(..) => 0,
         };
         self.queue.push(Time(when), (depth, what));
     }

@@ -70,7 +70,7 @@ pub struct Host<H: History> {
     /// The time at which its timers are looked at next.
     pub tick_at: Option<Real>,
     /// The last news of each other node.
-    pub told: BTreeMap<u64, Delta>,
+    pub notified: BTreeMap<u64, Delta>,
     /// The protocol's data of this life.
     pub own: H::Life,
 }

@@ -7,7 +7,7 @@ use super::routes::Route;
 use super::{Happened, Loss, Multicasts, Network, Pending, What};
 
 /// A copy of a message that will arrive, unless its receiver cannot be reached then.
-pub(super) struct Parcel<M: Machine> {
+pub(super) struct Envelope<M: Machine> {
     from: Member,
     from_node: usize,
     to: usize,
@@ -35,7 +35,7 @@ impl<M: Machine> Network<M> {
             match effect {
                 Effect::Send { to, message } => self.send(node, to, message),
                 Effect::Multicast { message } => self.multicast(node, &message),
-                Effect::Event(event) => self.tell(node, event),
+                Effect::Event(event) => self.notify(node, event),
             }
         }
         self.effects = effects;
@@ -59,7 +59,7 @@ impl<M: Machine> Network<M> {
             self.lose(from_node, receiver, Loss::NoPath);
             return;
         };
-        let parcel: Parcel<M> = Parcel {
+        let payload: Envelope<M> = Envelope {
             from,
             from_node,
             to,
@@ -68,13 +68,13 @@ impl<M: Machine> Network<M> {
         };
         if self.rng_chance_of_duplicate() {
             self.counters.duplicated += 1;
-            let copy = Parcel {
-                message: parcel.message.clone(),
-                ..parcel
+            let copy = Envelope {
+                message: payload.message.clone(),
+                ..payload
             };
             self.dispatch(copy, route, route.hops);
         }
-        self.dispatch(parcel, route, route.hops);
+        self.dispatch(payload, route, route.hops);
     }
 
     fn multicast(&mut self, from_node: usize, message: &M::Message) {
@@ -100,14 +100,14 @@ impl<M: Machine> Network<M> {
             let copies = 1 + u8::from(self.rng_chance_of_duplicate());
             self.counters.duplicated += u64::from(copies) - 1;
             for _ in 0..copies {
-                let parcel: Parcel<M> = Parcel {
+                let payload: Envelope<M> = Envelope {
                     from,
                     from_node,
                     to,
                     bytes,
                     message: message.clone(),
                 };
-                self.dispatch(parcel, Route { hops: 1, sharers }, 0);
+                self.dispatch(payload, Route { hops: 1, sharers }, 0);
             }
         }
         self.neighbours = neighbours;
@@ -128,30 +128,30 @@ impl<M: Machine> Network<M> {
             };
             self.counters.sent += 1;
             let fate = lossless.travel(route, bytes, &mut self.rng);
-            let parcel = Parcel {
+            let payload = Envelope {
                 from,
                 from_node,
                 to,
                 bytes,
                 message: message.clone(),
             };
-            self.send_off(parcel, route, fate, route.hops);
+            self.send_off(payload, route, fate, route.hops);
         }
     }
 
     /// Lets one copy travel; at most `transmissions` hops of it are counted in bytes.
-    fn dispatch(&mut self, parcel: Parcel<M>, route: Route, transmissions: u16) {
-        let fate = self.fate(&parcel, route);
-        self.send_off(parcel, route, fate, transmissions);
+    fn dispatch(&mut self, payload: Envelope<M>, route: Route, transmissions: u16) {
+        let fate = self.fate(&payload, route);
+        self.send_off(payload, route, fate, transmissions);
     }
 
     /// The fate of a copy, between its two ends and at them.
-    fn fate(&mut self, parcel: &Parcel<M>, route: Route) -> Fate {
-        let (from, to) = (parcel.from_node, parcel.to);
+    fn fate(&mut self, payload: &Envelope<M>, route: Route) -> Fate {
+        let (from, to) = (payload.from_node, payload.to);
         if from != to && self.is_lost_by(from) {
             return Fate::Lost { hop: 1 };
         }
-        let fate = self.link.travel(route, parcel.bytes, &mut self.rng);
+        let fate = self.link.travel(route, payload.bytes, &mut self.rng);
         if matches!(fate, Fate::Arrives { .. }) && from != to && self.is_lost_by(to) {
             return Fate::Lost { hop: route.hops };
         }
@@ -164,60 +164,61 @@ impl<M: Machine> Network<M> {
         loss.numerator > 0 && self.rng.chance(loss)
     }
 
-    fn send_off(&mut self, parcel: Parcel<M>, route: Route, fate: Fate, transmissions: u16) {
+    fn send_off(&mut self, payload: Envelope<M>, route: Route, fate: Fate, transmissions: u16) {
         let travelled = match fate {
             Fate::Arrives { .. } => route.hops,
             Fate::Lost { hop } => hop,
         };
-        let transmitted = parcel
+        let transmitted = payload
             .bytes
             .saturating_mul(u64::from(travelled.min(transmissions)));
         add(&mut self.counters.hop_bytes, transmitted);
         match fate {
             Fate::Arrives { after } => {
                 self.in_flight += 1;
-                self.queue.push(self.now + after, Pending::Parcel(parcel));
+                self.queue
+                    .push(self.now + after, Pending::Envelope(payload));
             }
-            Fate::Lost { .. } => self.lose(parcel.from_node, Some(parcel.to), Loss::Hop),
+            Fate::Lost { .. } => self.lose(payload.from_node, Some(payload.to), Loss::Hop),
         }
     }
 
-    pub(super) fn arrive(&mut self, parcel: Parcel<M>) -> Happened {
+    pub(super) fn arrive(&mut self, payload: Envelope<M>) -> Happened {
         self.in_flight -= 1;
-        let node = parcel.to;
-        if let Some(why) = self.obstacle(&parcel) {
+        let node = payload.to;
+        if let Some(why) = self.obstacle(&payload) {
             self.lose(node, Some(node), why);
             return Happened::Lost { node, why };
         }
         let what = What::Got {
-            from: parcel.from,
-            message: &parcel.message,
+            from: payload.from,
+            message: &payload.message,
         };
         self.tracer.line(self.now, Some(node), what);
         self.counters.delivered += 1;
         if let Some(slot) = self.nodes.get_mut(node) {
             slot.counters.received += 1;
-            add(&mut slot.counters.bytes_received, parcel.bytes);
+            add(&mut slot.counters.bytes_received, payload.bytes);
         }
         let input = Input::Message {
-            from: parcel.from,
-            message: parcel.message,
+            from: payload.from,
+            message: payload.message,
         };
         // A rejection is counted and traced; a network has no host to report it to.
         drop(self.feed(node, input));
         Happened::Delivered { node }
     }
 
-    fn obstacle(&self, parcel: &Parcel<M>) -> Option<Loss> {
-        if !self.radio.same_side(parcel.from_node, parcel.to) {
+    fn obstacle(&self, payload: &Envelope<M>) -> Option<Loss> {
+        if !self.radio.same_side(payload.from_node, payload.to) {
             return Some(Loss::Partition);
         }
-        if !self.radio.is_up(parcel.to) {
+        if !self.radio.is_up(payload.to) {
             return Some(Loss::Down);
         }
         let awake = self
             .nodes
-            .get(parcel.to)
+            .get(payload.to)
             .is_some_and(|slot| slot.is_awake(self.now));
         (!awake).then_some(Loss::Asleep)
     }
@@ -228,7 +229,7 @@ impl<M: Machine> Network<M> {
             .line(self.now, Some(node), What::Lost { to, why });
     }
 
-    fn tell(&mut self, node: usize, event: M::Event) {
+    fn notify(&mut self, node: usize, event: M::Event) {
         self.tracer.line(self.now, Some(node), What::Event(&event));
         if let Some(delta) = self.learned.and_then(|learned| learned(&event))
             && let Some(slot) = self.nodes.get(node)

@@ -41,9 +41,9 @@
 //! network.command(node, ()).map_err(|error| error.to_string())?;
 //!
 //! network.run_for(Span::secs(100));
-//! let heard = network.drain_events().count() as u64;
-//! assert_eq!((network.counters().sent, network.counters().delivered), (101, heard));
-//! assert!((80..100).contains(&heard), "a tenth was lost: {heard}");
+//! let received = network.drain_events().count() as u64;
+//! assert_eq!((network.counters().sent, network.counters().delivered), (101, received));
+//! assert!((80..100).contains(&received), "a tenth was lost: {received}");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -114,7 +114,7 @@ pub use storage::Storage;
 pub use topology::{PAPER_CLUSTERS, Point, Square, Topology, TopologyError};
 pub use trace::{TraceLine, What};
 
-use carry::Parcel;
+use carry::Envelope;
 use node::Node;
 use queue::Alarms;
 pub(crate) use queue::Queue;
@@ -159,7 +159,7 @@ type Learned<E> = fn(&E) -> Option<Delta>;
 
 /// An entry of the queue.
 enum Pending<M: Machine> {
-    Parcel(Parcel<M>),
+    Envelope(Envelope<M>),
     Action(Action<M>),
     /// This write of this node may be complete.
     Write {

@@ -77,7 +77,7 @@ impl<M: Machine> Network<M> {
             let (at, pending) = self.queue.pop()?;
             self.now = self.now.max(at);
             match pending {
-                Pending::Parcel(parcel) => self.arrive(parcel),
+                Pending::Envelope(payload) => self.arrive(payload),
                 Pending::Action(action) => self.act(action),
                 Pending::Write { node, write } => self.written(node, write),
             }

@@ -92,7 +92,7 @@ impl<M: Machine> Mesh<M> {
 
     /// The last operations in words.
     pub(super) fn story(&self) -> Vec<String> {
-        self.story.tell(&self.played)
+        self.story.notify(&self.played)
     }
 
     /// The number of messages that arrived.

@@ -61,18 +61,19 @@ impl<M: Machine> Story<M> {
 
     /// The last of these operations in words: one text each, of one line and a further one for each
     /// message.
-    pub(super) fn tell(&self, played: &[Operation<M>]) -> Vec<String> {
+    pub(super) fn notify(&self, played: &[Operation<M>]) -> Vec<String> {
         let first = played.len().saturating_sub(self.chapters.len());
         let last = played.get(first..).unwrap_or_default();
-        let told = last.iter().zip(&self.chapters);
-        told.map(|(operation, chapter)| chapter.tell(operation))
+        let notified = last.iter().zip(&self.chapters);
+        notified
+            .map(|(operation, chapter)| chapter.notify(operation))
             .collect()
     }
 }
 
 impl<M: Machine> Chapter<M> {
-    fn tell(&self, operation: &Operation<M>) -> String {
-        let lines = self.lines.iter().map(Line::tell);
+    fn notify(&self, operation: &Operation<M>) -> String {
+        let lines = self.lines.iter().map(Line::notify);
         let others = (self.others > 0).then(|| format!("and {} more", self.others));
         let lines = lines.chain(others).map(|it| format!("\n       {it}"));
         format!("{operation:?}{}", lines.collect::<String>())
@@ -80,7 +81,7 @@ impl<M: Machine> Chapter<M> {
 }
 
 impl<M: Machine> Line<M> {
-    fn tell(&self) -> String {
+    fn notify(&self) -> String {
         let letter = |it: &Letter<M>| format!("{:?} from {:?} to {:?}", it.message, it.from, it.to);
         match self {
             Self::Arrives(it) => format!("{} arrives", letter(it)),

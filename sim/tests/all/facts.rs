@@ -137,11 +137,11 @@ impl Durable for Counter {
 /// Emits each number that it is asked for. Even numbers are facts, and 10 is the first fact that it
 /// refuses to fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Teller {
+pub(crate) struct Notifier {
     pub(crate) folded: Vec<u8>,
 }
 
-impl Machine for Teller {
+impl Machine for Notifier {
     type Message = ();
     type Timer = ();
     type Command = u8;
@@ -157,7 +157,7 @@ impl Machine for Teller {
     }
 }
 
-impl Durable for Teller {
+impl Durable for Notifier {
     type Fact = u8;
     type Damage = u8;
 

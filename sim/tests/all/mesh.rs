@@ -15,11 +15,11 @@ use selvedge_sim::operations::{Broken, Letter, Mesh, Step, Watch, run, shrink};
 /// Notes its inputs, and follows commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Probe {
-    heard: Vec<Heard>,
+    received: Vec<Received>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Heard {
+enum Received {
     Message(NodeId, u8),
     Delta(Delta),
     Tick,
@@ -46,9 +46,11 @@ impl Machine for Probe {
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
         match input {
-            Input::Message { from, message } => self.heard.push(Heard::Message(from.id, message)),
-            Input::Membership(delta) => self.heard.push(Heard::Delta(delta)),
-            Input::Tick(false) => self.heard.push(Heard::Tick),
+            Input::Message { from, message } => {
+                self.received.push(Received::Message(from.id, message))
+            }
+            Input::Membership(delta) => self.received.push(Received::Delta(delta)),
+            Input::Tick(false) => self.received.push(Received::Tick),
             Input::Command(Command::ArmWrongly) => cx.arm(true, Span::ZERO),
             Input::Tick(true) | Input::Command(Command::Refuse) => return Err(()),
             Input::Command(Command::Send(to, message)) => cx.send(node(to), message),
@@ -84,8 +86,8 @@ impl Default for Rules {
 
 impl Watch<Probe> for Rules {
     fn after(&mut self, step: &Step<'_, Probe>) -> Result<(), String> {
-        let forbidden = Heard::Message(NodeId(0), 99);
-        let is_broken = step.machine().heard.contains(&forbidden);
+        let forbidden = Received::Message(NodeId(0), 99);
+        let is_broken = step.machine().received.contains(&forbidden);
         is_broken
             .then_some(())
             .map_or(Ok(()), |()| Err("node 0 said 99".to_owned()))
@@ -150,8 +152,8 @@ fn play(operations: &[Operation<Probe>]) -> Mesh<Probe> {
     played(&mut Rules::default(), 64, operations)
 }
 
-fn heard(mesh: &Mesh<Probe>, at: usize) -> Vec<Heard> {
-    mesh.machine(at).unwrap().heard.clone()
+fn received(mesh: &Mesh<Probe>, at: usize) -> Vec<Received> {
+    mesh.machine(at).unwrap().received.clone()
 }
 
 /// Sender, receiver, content, and true for a multicast.
@@ -178,9 +180,9 @@ fn what_is_sent_is_in_flight_until_it_arrives() {
     let mesh = play(&[&sent[..], &[DeliverAll]].concat());
     assert!(mesh.in_flight().is_empty());
     assert_eq!(mesh.delivered(), 3);
-    assert_eq!(heard(&mesh, 0), [Heard::Message(NodeId(2), 8)]);
+    assert_eq!(received(&mesh, 0), [Received::Message(NodeId(2), 8)]);
     for at in [1, 2] {
-        assert_eq!(heard(&mesh, at), [Heard::Message(NodeId(0), 7)]);
+        assert_eq!(received(&mesh, at), [Received::Message(NodeId(0), 7)]);
     }
 }
 
@@ -247,51 +249,58 @@ fn a_timer_ticks_when_it_is_due_and_at_a_paused_node_when_that_goes_on() {
         (vec![arm(), Pause(0), sec(), Resume(0)], 0),
     ] {
         let mesh = play(&operations);
-        assert_eq!(heard(&mesh, 0), vec![Heard::Tick; ticks], "{operations:?}");
+        assert_eq!(
+            received(&mesh, 0),
+            vec![Received::Tick; ticks],
+            "{operations:?}"
+        );
     }
 }
 
 #[test]
 fn a_node_hears_of_others_and_not_of_itself() {
-    let told = |it| vec![Heard::Delta(it)];
+    let notified = |it| vec![Received::Delta(it)];
     for (operation, expected) in [
-        (Suspect(0, 1), told(Delta::Suspected(node(1)))),
-        (Refute(0, 1), told(Delta::Refuted(node(1)))),
-        (Fail(0, 2), told(Delta::Failed(node(2)))),
+        (Suspect(0, 1), notified(Delta::Suspected(node(1)))),
+        (Refute(0, 1), notified(Delta::Refuted(node(1)))),
+        (Fail(0, 2), notified(Delta::Failed(node(2)))),
         (Suspect(0, 0), vec![]),
         (Refute(0, 3), vec![]),
-        (Learn(0, Delta::Left(node(7))), told(Delta::Left(node(7)))),
+        (
+            Learn(0, Delta::Left(node(7))),
+            notified(Delta::Left(node(7))),
+        ),
         (
             Forge(0, node(2), Box::new(5)),
-            vec![Heard::Message(NodeId(2), 5)],
+            vec![Received::Message(NodeId(2), 5)],
         ),
     ] {
         let mesh = play(core::slice::from_ref(&operation));
-        assert_eq!(heard(&mesh, 0), expected, "{operation:?}");
-        assert!(heard(&mesh, 1).is_empty() && heard(&mesh, 2).is_empty());
+        assert_eq!(received(&mesh, 0), expected, "{operation:?}");
+        assert!(received(&mesh, 1).is_empty() && received(&mesh, 2).is_empty());
     }
     let mut none = Rules {
         may_know: |_, _| false,
         ..Rules::default()
     };
     for operation in [Suspect(0, 1), Introduce(0), Announce(1)] {
-        assert!(heard(&played(&mut none, 64, &[operation]), 0).is_empty());
+        assert!(received(&played(&mut none, 64, &[operation]), 0).is_empty());
     }
 }
 
 #[test]
 fn a_node_is_introduced_to_those_that_are_up_and_its_end_is_announced_to_all() {
-    let joined = |id| Heard::Delta(Delta::Joined(node(id)));
+    let joined = |id| Received::Delta(Delta::Joined(node(id)));
     let mesh = play(&[Introduce(1)]);
-    assert_eq!(heard(&mesh, 1), [joined(0), joined(2)]);
-    assert!(heard(&mesh, 0).is_empty());
-    assert_eq!(heard(&play(&[Crash(0), Introduce(1)]), 1), [joined(2)]);
+    assert_eq!(received(&mesh, 1), [joined(0), joined(2)]);
+    assert!(received(&mesh, 0).is_empty());
+    assert_eq!(received(&play(&[Crash(0), Introduce(1)]), 1), [joined(2)]);
     let mesh = play(&[Announce(1)]);
     assert_eq!(
-        (heard(&mesh, 0), heard(&mesh, 2)),
+        (received(&mesh, 0), received(&mesh, 2)),
         (vec![joined(1)], vec![joined(1)])
     );
-    assert!(heard(&mesh, 1).is_empty());
+    assert!(received(&mesh, 1).is_empty());
     // Nodes that may not know it learn of its end, for they may have met it.
     let mut rules = Rules {
         may_know: |seat, about| (seat, about) != (0, 1),
@@ -302,16 +311,16 @@ fn a_node_is_introduced_to_those_that_are_up_and_its_end_is_announced_to_all() {
         64,
         &[Announce(1), Introduce(0), Crash(1), Announce(1)],
     );
-    let over = Heard::Delta(Delta::Confirmed(node(1)));
-    assert_eq!(heard(&mesh, 0), [joined(2), over.clone()]);
-    assert_eq!(heard(&mesh, 2), [joined(1), over]);
+    let over = Received::Delta(Delta::Confirmed(node(1)));
+    assert_eq!(received(&mesh, 0), [joined(2), over.clone()]);
+    assert_eq!(received(&mesh, 2), [joined(1), over]);
     assert!(mesh.machine(1).is_none() && !mesh.seat(1).unwrap().is_up());
     assert!(mesh.seats().iter().filter(|it| it.is_up()).count() == 2);
 }
 
 #[test]
 fn unless_it_is_said_otherwise_each_may_know_each_and_each_message_may_be_lost() {
-    let joined = |id| Heard::Delta(Delta::Joined(node(id)));
+    let joined = |id| Received::Delta(Delta::Joined(node(id)));
     let list = [
         Introduce(0),
         Announce(0),
@@ -321,9 +330,9 @@ fn unless_it_is_said_otherwise_each_may_know_each_and_each_message_may_be_lost()
         Lose(0),
     ];
     let mesh = played(&mut Plain, 64, &list);
-    let over = Heard::Delta(Delta::Confirmed(node(2)));
-    assert_eq!(heard(&mesh, 0), [joined(1), joined(2), over.clone()]);
-    assert_eq!(heard(&mesh, 1), [joined(0), over]);
+    let over = Received::Delta(Delta::Confirmed(node(2)));
+    assert_eq!(received(&mesh, 0), [joined(1), joined(2), over.clone()]);
+    assert_eq!(received(&mesh, 1), [joined(0), over]);
     assert_eq!(letters(&mesh), []);
     assert_eq!(mesh.seat(0).unwrap().me(), node(0));
 }
@@ -362,13 +371,13 @@ fn the_first_life_is_that_of_the_present_id() {
 #[test]
 fn a_tick_that_is_refused_breaks_the_run() {
     let story = [Ask(1, Command::ArmWrongly), Wait(Span::ZERO)];
-    let told = run(
+    let notified = run(
         &mut mesh(64),
         story,
         &mut Bytes::new(&[]),
         &mut Rules::default(),
     );
-    assert_eq!(told.unwrap_err().promise, "a tick was refused");
+    assert_eq!(notified.unwrap_err().promise, "a tick was refused");
 }
 
 #[test]
@@ -390,13 +399,13 @@ fn a_broken_promise_is_told_with_the_last_operations() {
         operations.push(Forge(1, node(0), Box::new(99)));
         // Later operations are not played.
         let later = operations.iter().cloned().chain([Crash(2)]);
-        let told = run(
+        let notified = run(
             &mut mesh(64),
             later,
             &mut Bytes::new(&[]),
             &mut Rules::default(),
         );
-        let broken = told.unwrap_err();
+        let broken = notified.unwrap_err();
         assert_eq!(broken.played, operations);
         let text = broken.to_string();
         assert_eq!(format!("{broken:?}"), text);
@@ -469,7 +478,7 @@ fn a_story_names_what_was_hit_and_which_message_went_where() {
         let (list, mut rules) = (list.iter().cloned(), Rules::default());
         run(&mut mesh(64), list, &mut Bytes::new(&[]), &mut rules)
     };
-    let told = "operation 6: node 0 said 99
+    let notified = "operation 6: node 0 said 99
 after
   1. Send(0, 7) at 1
        -> n1#0 sends 7 to n0
@@ -483,28 +492,28 @@ after
   5. Crash(1)
   6. Deliver(0)
        99 from n0#0 to n2 arrives";
-    assert_eq!(play(&list).unwrap_err().to_string(), told);
+    assert_eq!(play(&list).unwrap_err().to_string(), notified);
     let short = shrink(&list, |list| play(list).err());
-    let told = "operation 2: node 0 said 99
+    let notified = "operation 2: node 0 said 99
 after
   1. SendAll(99) at 0
        -> n0#0 sends 99 to all
   2. Deliver(0)
        99 from n0#0 to n1 arrives";
-    assert_eq!(short.unwrap().to_string(), told);
+    assert_eq!(short.unwrap().to_string(), notified);
 }
 
 #[test]
 fn a_story_is_short_however_many_messages_arrive() {
     let mut sends = vec![Ask(0, Command::SendAll(1)); 20];
     sends.extend([DeliverAll, send(0, 0, 1)]);
-    let told = run(
+    let notified = run(
         &mut mesh(64),
         sends,
         &mut Bytes::new(&[]),
         &mut Rules::default(),
     );
-    let text = told.unwrap_err().to_string();
+    let text = notified.unwrap_err().to_string();
     assert_eq!(text.matches(" arrives").count(), 24, "{text}");
     assert!(text.contains("\n       and 16 more\n"), "{text}");
 }

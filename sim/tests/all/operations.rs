@@ -134,8 +134,8 @@ struct Notes(Vec<(Time, Option<&'static str>)>);
 impl Watch<Diary> for Notes {
     fn after(&mut self, step: &Step<'_, Diary>) -> Result<(), String> {
         self.0.push((step.now, step.refusal.copied()));
-        let is_told = step.effects == [Effect::Event(step.now)];
-        (is_told || step.refusal.is_some())
+        let is_notified = step.effects == [Effect::Event(step.now)];
+        (is_notified || step.refusal.is_some())
             .then_some(())
             .ok_or_else(|| format!("{:?} at {:?}", step.effects, step.now))
     }

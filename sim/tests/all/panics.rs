@@ -84,13 +84,13 @@ fn a_machine_that_panics_breaks_a_run_with_the_steps_that_lead_there() {
     let short = shrink(&list, |list| play(list).err()).unwrap();
     let text = short.to_string();
     let (_, story) = text.split_once('\n').unwrap();
-    let told = "after
+    let notified = "after
   1. 3(0)
        -> n0#0 sends 3 to n1
   2. Deliver(0)
        3 from n0#0 to n1 arrives
   3. Wait(1s)";
-    assert_eq!(story, told);
+    assert_eq!(story, notified);
 }
 
 #[test]

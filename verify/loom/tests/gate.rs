@@ -17,13 +17,13 @@ use std::task::Wake;
 
 use loom::model::Builder;
 use loom::thread;
-use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, Wish};
+use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, GateCommand};
 
 type Gate = gate::Gate<u8, u8>;
-type Keeper = gate::Keeper<u8, u8>;
+type Controller = gate::Controller<u8, u8>;
 type Guard = gate::Guard<u8, u8>;
 
-fn channel(handovers: u32) -> (Gate, Keeper) {
+fn channel(handovers: u32) -> (Gate, Controller) {
     let waiters = NonZeroUsize::MIN.saturating_add(3);
     gate::channel(Limits { waiters, handovers })
 }
@@ -52,33 +52,33 @@ struct Node {
 
 impl Node {
     /// Carries out everything until no gate is left.
-    fn serve(mut self, mut keeper: Keeper) -> Self {
-        while let Ok(wish) = keeper.blocking_recv() {
-            self.carry_out(wish, &mut keeper);
+    fn serve(mut self, mut controller: Controller) -> Self {
+        while let Ok(request) = controller.blocking_recv() {
+            self.carry_out(request, &mut controller);
         }
         assert!(!self.inside && !self.pending);
         self
     }
 
-    fn carry_out(&mut self, wish: Wish, keeper: &mut Keeper) {
-        self.command(wish);
-        match wish {
-            Wish::Enter => self.enter(keeper),
-            Wish::Exit | Wish::Cancel => keeper.released().unwrap(),
+    fn carry_out(&mut self, request: GateCommand, controller: &mut Controller) {
+        self.command(request);
+        match request {
+            GateCommand::Enter => self.enter(controller),
+            GateCommand::Exit | GateCommand::Cancel => controller.released().unwrap(),
         }
     }
 
-    fn command(&mut self, wish: Wish) {
-        match wish {
-            Wish::Enter => {
+    fn command(&mut self, request: GateCommand) {
+        match request {
+            GateCommand::Enter => {
                 assert!(!self.inside && !self.pending);
                 self.pending = true;
             }
-            Wish::Exit => {
+            GateCommand::Exit => {
                 assert!(self.inside);
                 self.inside = false;
             }
-            Wish::Cancel => {
+            GateCommand::Cancel => {
                 assert!(self.pending);
                 self.pending = false;
                 self.cancels += 1;
@@ -86,11 +86,11 @@ impl Node {
         }
     }
 
-    fn enter(&mut self, keeper: &mut Keeper) {
+    fn enter(&mut self, controller: &mut Controller) {
         self.entries += 1;
         self.pending = false;
         self.inside = true;
-        keeper.entered(self.entries).unwrap();
+        controller.entered(self.entries).unwrap();
     }
 }
 
@@ -113,8 +113,8 @@ impl Section {
 #[test]
 fn a_turn_wakes_whoever_waits_and_whoever_leaves_wakes_the_keeper() {
     every_order(|| {
-        let (gate, keeper) = channel(0);
-        let host = thread::spawn(move || Node::default().serve(keeper));
+        let (gate, controller) = channel(0);
+        let host = thread::spawn(move || Node::default().serve(controller));
         let guard = gate.blocking_enter().unwrap();
         assert_eq!(guard.token(), 1);
         drop(gate);
@@ -126,14 +126,14 @@ fn a_turn_wakes_whoever_waits_and_whoever_leaves_wakes_the_keeper() {
 #[test]
 fn two_threads_are_inside_one_after_the_other_each_with_its_own_entry() {
     orders(3, || {
-        let (gate, keeper) = channel(0);
+        let (gate, controller) = channel(0);
         let section = Section::default();
         let users = [(); 2].map(|()| {
             let (gate, section) = (gate.clone(), section.clone());
             thread::spawn(move || section.pass(gate.blocking_enter().unwrap()))
         });
         drop(gate);
-        assert_eq!(Node::default().serve(keeper).entries, 2);
+        assert_eq!(Node::default().serve(controller).entries, 2);
         let mut tokens = users.map(|user| user.join().unwrap());
         tokens.sort_unstable();
         assert_eq!(tokens, [1, 2]);
@@ -143,14 +143,14 @@ fn two_threads_are_inside_one_after_the_other_each_with_its_own_entry() {
 #[test]
 fn two_threads_to_whom_one_entry_is_handed_over_are_never_inside_together() {
     orders(3, || {
-        let (gate, keeper) = channel(1);
+        let (gate, controller) = channel(1);
         let section = Section::default();
         let users = [(); 2].map(|()| {
             let (gate, section) = (gate.clone(), section.clone());
             thread::spawn(move || section.pass(gate.blocking_enter().unwrap()))
         });
         drop(gate);
-        let entries = Node::default().serve(keeper).entries;
+        let entries = Node::default().serve(controller).entries;
         let tokens = users.map(|user| user.join().unwrap());
         assert_eq!(entries, tokens.into_iter().max().unwrap());
     });
@@ -159,27 +159,27 @@ fn two_threads_to_whom_one_entry_is_handed_over_are_never_inside_together() {
 #[test]
 fn the_next_one_is_woken_when_it_is_handed_over() {
     every_order(|| {
-        let (gate, mut keeper) = channel(1);
+        let (gate, mut controller) = channel(1);
         let other = gate.clone();
         let waiting = thread::spawn(move || other.blocking_enter().unwrap().token());
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Enter));
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Enter));
         {
             // Only reads the gate, so that the other thread is first.
             let mut second = pin!(gate.enter());
             let mut cx = Context::from_waker(Waker::noop());
             assert!(second.as_mut().poll(&mut cx).is_pending());
-            keeper.entered(7).unwrap();
+            controller.entered(7).unwrap();
             assert_eq!(waiting.join().unwrap(), 7);
             assert!(matches!(second.as_mut().poll(&mut cx), Poll::Ready(Ok(_))));
         }
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Exit));
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Exit));
     });
 }
 
 #[test]
 fn one_that_runs_out_of_time_never_takes_the_turn_of_the_next_one() {
     orders(3, || {
-        let (gate, keeper) = channel(0);
+        let (gate, controller) = channel(0);
         let section = Section::default();
         let hasty = {
             let (gate, section) = (gate.clone(), section.clone());
@@ -195,7 +195,7 @@ fn one_that_runs_out_of_time_never_takes_the_turn_of_the_next_one() {
             let guard = gate.blocking_enter().unwrap();
             section.pass(guard);
         });
-        let node = Node::default().serve(keeper);
+        let node = Node::default().serve(controller);
         patient.join().unwrap();
         // An entry for each thread, and an entry that was given back if the hasty thread left too
         // late.
@@ -207,13 +207,13 @@ fn one_that_runs_out_of_time_never_takes_the_turn_of_the_next_one() {
 #[test]
 fn a_turn_that_nobody_waits_for_any_more_is_given_back() {
     every_order(|| {
-        let (gate, keeper) = channel(0);
+        let (gate, controller) = channel(0);
         let user = thread::spawn(move || {
             let mut waiting = pin!(gate.enter());
             let mut cx = Context::from_waker(Waker::noop());
             waiting.as_mut().poll(&mut cx).is_pending()
         });
-        let node = Node::default().serve(keeper);
+        let node = Node::default().serve(controller);
         assert!(user.join().unwrap());
         assert_eq!(node.cancels, 0, "each Enter was granted at once");
         assert!(node.entries <= 1);
@@ -225,7 +225,7 @@ fn a_turn_that_nobody_waits_for_any_more_is_given_back() {
 #[test]
 fn a_cancelled_enter_that_is_granted_all_the_same_is_used_or_given_back() {
     orders(3, || {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let section = Section::default();
         let hasty = {
             let gate = gate.clone();
@@ -235,14 +235,14 @@ fn a_cancelled_enter_that_is_granted_all_the_same_is_used_or_given_back() {
             section.pass(gate.blocking_enter().unwrap());
         });
         let mut node = Node::default();
-        let wish = keeper.blocking_recv().unwrap();
-        node.command(wish);
-        if let Ok(Some(wish)) = keeper.try_recv() {
-            assert_eq!(wish, Wish::Cancel);
+        let request = controller.blocking_recv().unwrap();
+        node.command(request);
+        if let Ok(Some(request)) = controller.try_recv() {
+            assert_eq!(request, GateCommand::Cancel);
             node.cancels += 1;
         }
-        node.enter(&mut keeper);
-        node.serve(keeper);
+        node.enter(&mut controller);
+        node.serve(controller);
         late.join().unwrap();
         hasty.join().unwrap();
     });
@@ -251,34 +251,34 @@ fn a_cancelled_enter_that_is_granted_all_the_same_is_used_or_given_back() {
 #[test]
 fn an_enter_that_lost_its_reason_is_cancelled_and_the_keeper_is_woken_for_it() {
     every_order(|| {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let user = thread::spawn(move || gate.blocking_enter_timeout(Duration::ZERO).unwrap_err());
         let mut node = Node::default();
-        let mut wishes = Vec::new();
-        while let Ok(wish) = keeper.blocking_recv() {
-            wishes.push(wish);
-            node.command(wish);
-            if wish == Wish::Cancel {
-                keeper.released().unwrap();
+        let mut requests = Vec::new();
+        while let Ok(request) = controller.blocking_recv() {
+            requests.push(request);
+            node.command(request);
+            if request == GateCommand::Cancel {
+                controller.released().unwrap();
             }
         }
         assert_eq!(user.join().unwrap(), EnterError::TimedOut);
-        assert!(wishes.is_empty() || wishes == [Wish::Enter, Wish::Cancel]);
+        assert!(requests.is_empty() || requests == [GateCommand::Enter, GateCommand::Cancel]);
     });
 }
 
 #[test]
 fn a_refused_enter_wakes_the_one_for_whom_it_was_made_and_no_other() {
     orders(3, || {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let users = [(); 2].map(|()| {
             let gate = gate.clone();
             thread::spawn(move || gate.blocking_enter().map(|guard| guard.token()))
         });
         drop(gate);
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Enter));
-        keeper.refused(9).unwrap();
-        assert_eq!(Node::default().serve(keeper).entries, 1);
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Enter));
+        controller.refused(9).unwrap();
+        assert_eq!(Node::default().serve(controller).entries, 1);
         let outcomes = users.map(|user| user.join().unwrap());
         assert!(outcomes.contains(&Ok(1)));
         assert!(outcomes.contains(&Err(EnterError::Refused(9))));
@@ -288,7 +288,7 @@ fn a_refused_enter_wakes_the_one_for_whom_it_was_made_and_no_other() {
 #[test]
 fn a_refusal_that_meets_a_withdrawal_is_told_to_nobody_else() {
     orders(3, || {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let mut cx = Context::from_waker(Waker::noop());
         let hasty = {
             let gate = gate.clone();
@@ -297,10 +297,10 @@ fn a_refusal_that_meets_a_withdrawal_is_told_to_nobody_else() {
             enter
         };
         let patient = thread::spawn(move || gate.blocking_enter().map(|guard| guard.token()));
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Enter));
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Enter));
         let withdrawal = thread::spawn(move || drop(hasty));
-        keeper.refused(9).unwrap();
-        Node::default().serve(keeper);
+        controller.refused(9).unwrap();
+        Node::default().serve(controller);
         withdrawal.join().unwrap();
         assert_eq!(patient.join().unwrap(), Ok(1));
     });
@@ -309,16 +309,16 @@ fn a_refusal_that_meets_a_withdrawal_is_told_to_nobody_else() {
 #[test]
 fn a_fenced_guard_is_woken() {
     every_order(|| {
-        let (gate, mut keeper) = channel(1);
+        let (gate, mut controller) = channel(1);
         let user = thread::spawn(move || {
             let guard = gate.blocking_enter().unwrap();
             let fenced = guard.blocking_fenced();
             (fenced, guard.is_fenced())
         });
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Enter));
-        keeper.entered(1).unwrap();
-        keeper.fenced();
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Exit));
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Enter));
+        controller.entered(1).unwrap();
+        controller.fenced();
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Exit));
         assert_eq!(user.join().unwrap(), (Ok(()), true));
     });
 }
@@ -326,23 +326,23 @@ fn a_fenced_guard_is_woken() {
 #[test]
 fn a_node_that_leaves_by_itself_fences_its_guard_and_lets_nobody_in_meanwhile() {
     orders(3, || {
-        let (gate, mut keeper) = channel(1);
+        let (gate, mut controller) = channel(1);
         let section = Section::default();
         let former = {
             let (gate, section) = (gate.clone(), section.clone());
-            keeper_lets_in(&gate, &mut keeper, move |guard| {
+            keeper_lets_in(&gate, &mut controller, move |guard| {
                 assert!(!section.0.swap(true, Ordering::SeqCst));
                 assert_eq!(guard.blocking_fenced(), Ok(()));
                 assert!(section.0.swap(false, Ordering::SeqCst));
             })
         };
         let next = thread::spawn(move || section.pass(gate.blocking_enter().unwrap()));
-        keeper.released().unwrap();
+        controller.released().unwrap();
         let node = Node {
             entries: 1,
             ..Node::default()
         };
-        assert_eq!(node.serve(keeper).entries, 2);
+        assert_eq!(node.serve(controller).entries, 2);
         former.join().unwrap();
         assert_eq!(next.join().unwrap(), 2);
     });
@@ -351,14 +351,14 @@ fn a_node_that_leaves_by_itself_fences_its_guard_and_lets_nobody_in_meanwhile() 
 /// Spawns a thread with a guard of the entry 1.
 fn keeper_lets_in(
     gate: &Gate,
-    keeper: &mut Keeper,
+    controller: &mut Controller,
     user: impl FnOnce(Guard) + Send + 'static,
 ) -> thread::JoinHandle<()> {
     let mut cx = Context::from_waker(Waker::noop());
     let mut enter = pin!(gate.enter());
     assert!(enter.as_mut().poll(&mut cx).is_pending());
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(1).unwrap();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(1).unwrap();
     let Poll::Ready(Ok(guard)) = enter.as_mut().poll(&mut cx) else {
         panic!("it was let in")
     };
@@ -368,13 +368,13 @@ fn keeper_lets_in(
 #[test]
 fn a_keeper_that_goes_wakes_all_that_wait() {
     orders(3, || {
-        let (gate, mut keeper) = channel(1);
-        let inside = keeper_lets_in(&gate, &mut keeper, |guard| {
+        let (gate, mut controller) = channel(1);
+        let inside = keeper_lets_in(&gate, &mut controller, |guard| {
             assert_eq!(guard.blocking_fenced(), Err(Closed));
             assert!(guard.is_closed() && !guard.is_fenced());
         });
         let waiting = thread::spawn(move || gate.blocking_enter().map(drop));
-        drop(keeper);
+        drop(controller);
         let outcome = waiting.join().unwrap();
         inside.join().unwrap();
         assert_eq!(outcome, Err(EnterError::Closed));
@@ -384,16 +384,16 @@ fn a_keeper_that_goes_wakes_all_that_wait() {
 #[test]
 fn a_closed_keeper_wakes_all_that_wait_and_sees_the_last_guard_out() {
     orders(3, || {
-        let (gate, mut keeper) = channel(1);
-        let inside = keeper_lets_in(&gate, &mut keeper, |guard| {
+        let (gate, mut controller) = channel(1);
+        let inside = keeper_lets_in(&gate, &mut controller, |guard| {
             assert_eq!(guard.blocking_fenced(), Err(Closed));
         });
         let other = gate.clone();
         let waiting = thread::spawn(move || other.blocking_enter().map(drop));
-        keeper.close();
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Exit));
-        keeper.released().unwrap();
-        assert_eq!(keeper.blocking_recv(), Err(Closed));
+        controller.close();
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Exit));
+        controller.released().unwrap();
+        assert_eq!(controller.blocking_recv(), Err(Closed));
         assert_eq!(waiting.join().unwrap(), Err(EnterError::Closed));
         inside.join().unwrap();
         drop(gate);
@@ -403,13 +403,13 @@ fn a_closed_keeper_wakes_all_that_wait_and_sees_the_last_guard_out() {
 #[test]
 fn a_keeper_that_goes_while_somebody_is_let_in_leaves_nobody_waiting() {
     every_order(|| {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let user = thread::spawn(move || gate.blocking_enter().map(|guard| guard.token()));
-        let entered = keeper.try_recv() == Ok(Some(Wish::Enter));
+        let entered = controller.try_recv() == Ok(Some(GateCommand::Enter));
         if entered {
-            keeper.entered(1).unwrap();
+            controller.entered(1).unwrap();
         }
-        drop(keeper);
+        drop(controller);
         match user.join().unwrap() {
             Ok(token) => assert!(entered && token == 1),
             Err(error) => assert_eq!(error, EnterError::Closed),
@@ -420,10 +420,10 @@ fn a_keeper_that_goes_while_somebody_is_let_in_leaves_nobody_waiting() {
 #[test]
 fn the_last_gate_wakes_the_keeper_when_it_goes() {
     every_order(|| {
-        let (gate, mut keeper) = channel(0);
+        let (gate, mut controller) = channel(0);
         let other = gate.clone();
         let threads = [gate, other].map(|gate| thread::spawn(move || drop(gate)));
-        assert_eq!(keeper.blocking_recv(), Err(Closed));
+        assert_eq!(controller.blocking_recv(), Err(Closed));
         for thread in threads {
             thread.join().unwrap();
         }
@@ -433,11 +433,11 @@ fn the_last_gate_wakes_the_keeper_when_it_goes() {
 #[test]
 fn whoever_only_tries_gets_in_beside_nobody_and_keeps_no_entry() {
     orders(3, || {
-        let (gate, mut keeper) = channel(1);
+        let (gate, mut controller) = channel(1);
         let section = Section::default();
         let former = {
             let section = section.clone();
-            keeper_lets_in(&gate, &mut keeper, move |guard| {
+            keeper_lets_in(&gate, &mut controller, move |guard| {
                 section.pass(guard);
             })
         };
@@ -446,9 +446,9 @@ fn whoever_only_tries_gets_in_beside_nobody_and_keeps_no_entry() {
                 assert_eq!(section.pass(guard), 1);
             }
         });
-        assert_eq!(keeper.blocking_recv(), Ok(Wish::Exit));
-        keeper.released().unwrap();
-        assert_eq!(keeper.blocking_recv(), Err(Closed));
+        assert_eq!(controller.blocking_recv(), Ok(GateCommand::Exit));
+        controller.released().unwrap();
+        assert_eq!(controller.blocking_recv(), Err(Closed));
         former.join().unwrap();
         trying.join().unwrap();
     });
@@ -490,7 +490,7 @@ impl Drop for Reason {
 fn wakers_and_reasons_may_call_back() {
     every_order(|| {
         let limits = Limits::default();
-        let (gate, mut keeper) = gate::channel::<u8, Reason>(limits);
+        let (gate, mut controller) = gate::channel::<u8, Reason>(limits);
         // Neither the former waker nor the present one is woken or dropped under the lock.
         let waker = || Waker::from(Arc::new(Meddler(gate.clone())));
         let poll = |future: core::pin::Pin<&mut dyn Future<Output = Result<_, _>>>| {
@@ -498,7 +498,7 @@ fn wakers_and_reasons_may_call_back() {
         };
         for _ in 0..2 {
             assert!(
-                keeper
+                controller
                     .poll_recv(&mut Context::from_waker(&waker()))
                     .is_pending()
             );
@@ -509,17 +509,17 @@ fn wakers_and_reasons_may_call_back() {
             for _ in 0..2 {
                 assert!(poll(first.as_mut()).is_pending());
             }
-            assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-            keeper.refused(Reason(Some(gate.clone()))).unwrap();
+            assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+            controller.refused(Reason(Some(gate.clone()))).unwrap();
         }
         {
             // Withdrawn before it is refused.
             let mut first = Box::pin(gate.enter());
             assert!(poll(first.as_mut()).is_pending());
-            assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
+            assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
             drop(first);
-            keeper.refused(Reason(Some(gate.clone()))).unwrap();
-            assert!(keeper.refused(Reason(Some(gate.clone()))).is_err());
+            controller.refused(Reason(Some(gate.clone()))).unwrap();
+            assert!(controller.refused(Reason(Some(gate.clone()))).is_err());
         }
         let mut first = Box::pin(gate.enter());
         let mut second = Box::pin(gate.enter());
@@ -527,8 +527,8 @@ fn wakers_and_reasons_may_call_back() {
         assert!(poll(first.as_mut()).is_pending());
         assert!(poll(second.as_mut()).is_pending());
         assert!(poll(third.as_mut()).is_pending());
-        assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-        keeper.entered(1).unwrap();
+        assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+        controller.entered(1).unwrap();
         let Poll::Ready(Ok(guard)) = poll(first.as_mut()) else {
             panic!("it was let in")
         };
@@ -540,15 +540,15 @@ fn wakers_and_reasons_may_call_back() {
                 let mut cx = Context::from_waker(&waker);
                 assert!(fenced.as_mut().poll(&mut cx).is_pending());
             }
-            keeper.fenced();
+            controller.fenced();
         }
         // The third thread waits when the keeper goes, and so does the keeper.
         assert!(
-            keeper
+            controller
                 .poll_recv(&mut Context::from_waker(&waker()))
                 .is_pending()
         );
-        drop(keeper);
+        drop(controller);
         drop(guard);
         assert!(poll(third.as_mut()).is_ready());
     });

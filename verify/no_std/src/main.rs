@@ -414,7 +414,7 @@ fn safehome_works() -> bool {
     let Ok(hub) = Hub::new(selvedge_safehome::Config::default()) else {
         return false;
     };
-    let (mut hub, device, mut told) = (Driver::new(hub), NodeId(1), Vec::new());
+    let (mut hub, device, mut notified) = (Driver::new(hub), NodeId(1), Vec::new());
     let steps = Vec::from([Step::new(device, 7_u8)]);
     let state = None;
     let mut works = true;
@@ -423,10 +423,10 @@ fn safehome_works() -> bool {
         Command::Submit(Routine { steps }),
     ] {
         let input = Input::Command(command);
-        let taken = hub.step(Time::ZERO, &mut Steps(0), input, |it| told.push(it));
+        let taken = hub.step(Time::ZERO, &mut Steps(0), input, |it| notified.push(it));
         works &= taken.is_ok();
     }
-    for effect in told {
+    for effect in notified {
         if let Effect::Event(Event::Issue { device, token, .. }) = effect {
             let outcome = Outcome::Done;
             let report = Command::Outcome {

@@ -42,7 +42,7 @@ enum What<T> {
 pub(crate) struct Counted {
     pub(crate) sent: u64,
     pub(crate) bytes: u64,
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
     /// The time in the nodes' own code.
     pub(crate) busy: Duration,
     /// The number of calls of nodes' code.
@@ -172,7 +172,7 @@ impl<P: Peer> Network<P> {
             self.now = at;
             match what {
                 What::Datagram(datagram) => {
-                    self.counted.heard += 1;
+                    self.counted.received += 1;
                     self.with(node, |peer, now, out| peer.receive(now, &datagram, out));
                 }
                 What::Timer(timer) => self.with(node, |peer, now, out| peer.tick(now, timer, out)),

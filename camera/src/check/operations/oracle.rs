@@ -101,7 +101,7 @@ impl Oracle {
         }
     }
 
-    pub(super) fn told(&mut self, who: Member, event: &Event) -> Result<(), String> {
+    pub(super) fn notified(&mut self, who: Member, event: &Event) -> Result<(), String> {
         match event {
             Event::Entered(token) => self.entered(who, *token),
             Event::Released(token) => match self.inside.remove(&who) {

@@ -47,10 +47,10 @@ impl World<'_> {
             let Some(node) = node else { continue };
             for life in &self.watch.lives {
                 let whom = life.me;
-                let told = node.told.get(&whom).copied();
-                let is_met = told.is_some() || life.has_asked;
+                let notified = node.notified.get(&whom).copied();
+                let is_met = notified.is_some() || life.has_asked;
                 let to_list = self.plan.know_all.1 || self.rng.below(3) > 0;
-                let delta = match (life.until, told) {
+                let delta = match (life.until, notified) {
                     (Some(_), Some(View::Over)) => continue,
                     (Some(_), _) if !is_met && self.rng.below(2) == 0 => continue,
                     (Some(_), _) => Delta::Confirmed(whom),
@@ -151,7 +151,7 @@ impl World<'_> {
         let (Some(node), Some(whom)) = (&self.nodes[place], self.member(other)) else {
             return false;
         };
-        node.told.get(&whom) == Some(&View::Listed)
+        node.notified.get(&whom) == Some(&View::Listed)
     }
 
     /// Checks that no message is sent when no permission is kept and no node has a request.

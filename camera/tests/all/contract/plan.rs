@@ -24,7 +24,7 @@ pub(crate) enum Step {
     Sleep(usize),
     Wake(usize),
     /// A node's membership reports on another node's latest life, or on an earlier life.
-    Tell(usize, Word, usize, usize),
+    Notify(usize, Word, usize, usize),
     Crash(usize),
     Leave(usize),
     Start(usize),
@@ -170,7 +170,7 @@ fn draw_step(nodes: usize, bound: u32, rng: &mut Choices) -> Step {
                 Word::Over,
             ];
             let former = usize::from(rng.below(4) == 0);
-            Step::Tell(node, one_of(rng, &words), other, former)
+            Step::Notify(node, one_of(rng, &words), other, former)
         }
         29 => Step::Crash(node),
         30 => one_of(rng, &[Step::Leave(node), Step::Start(node)]),

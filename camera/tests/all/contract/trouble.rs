@@ -38,9 +38,9 @@ impl World<'_> {
                 }
             }
             Step::Wake(place) => self.wake(place),
-            Step::Tell(place, word, whom, former) => {
+            Step::Notify(place, word, whom, former) => {
                 if let Some(whom) = self.latest(whom, former) {
-                    self.tell(place, word, whom);
+                    self.notify(place, word, whom);
                 }
             }
             Step::Crash(place) => self.crash(place),
@@ -76,7 +76,7 @@ impl World<'_> {
         self.watch.tally.again += 1;
         self.command(place, Command::Exit);
         if let Some(whom) = self.latest(whom, 0) {
-            self.tell(place, Word::Failed, whom);
+            self.notify(place, Word::Failed, whom);
         }
         self.command(place, Command::Enter);
         if self.rng.below(4) > 0 {
@@ -138,7 +138,7 @@ impl World<'_> {
             .extend(core::mem::take(&mut self.mail).into_values());
     }
 
-    fn tell(&mut self, place: usize, word: Word, whom: Member) {
+    fn notify(&mut self, place: usize, word: Word, whom: Member) {
         let delta = match word {
             Word::Here => Delta::Joined(whom),
             Word::Suspect => Delta::Suspected(whom),

@@ -63,7 +63,7 @@ pub(crate) struct Life {
     /// The number of its latest request, the requests that it received, and those that it had received
     /// when it made its own.
     number: u64,
-    heard: BTreeMap<Member, u64>,
+    received: BTreeMap<Member, u64>,
     before: BTreeMap<Member, u64>,
 }
 
@@ -102,7 +102,7 @@ impl Watch {
             refusals: 0,
             waits_for: BTreeSet::new(),
             number: 0,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
             before: BTreeMap::new(),
         });
         self.lives.len() - 1
@@ -163,7 +163,7 @@ impl Watch {
             it.open = it.open.or(Some(moment));
             it.has_asked = true;
             it.waits_for.clear();
-            it.before.clone_from(&it.heard);
+            it.before.clone_from(&it.received);
         }
         if let Command::Bound(upper) = command {
             it.config.upper = upper;
@@ -189,9 +189,9 @@ impl Watch {
         assert_eq!(read.message, frame.message);
     }
 
-    pub(crate) fn hears(&mut self, life: usize, from: Member, message: &Message) {
+    pub(crate) fn receives(&mut self, life: usize, from: Member, message: &Message) {
         if let Some((whose, number)) = request_of(from, message) {
-            self.lives[life].heard.insert(whose, number);
+            self.lives[life].received.insert(whose, number);
         }
         // It is outside; when it wants to enter once more, the event comes again.
         if let Some(whose) = end_of(from, message) {
@@ -199,7 +199,7 @@ impl Watch {
         }
     }
 
-    pub(crate) fn tells(&mut self, life: usize, event: Event) {
+    pub(crate) fn notifies(&mut self, life: usize, event: Event) {
         self.moment += 1;
         let it = &mut self.lives[life];
         let me = it.me;
@@ -239,9 +239,9 @@ impl Watch {
             // A node that takes part in few trees has not taken note of each request that it saw.
             let is_noted = me.config.tree_limit > 1 && !me.config.keep;
             if other.stand == Stand::Waiting && is_noted {
-                let heard = me.before.get(&other.me);
-                assert_ne!(heard, Some(&other.number), "{} before {other:?}", me.me);
-                self.tally.in_order += u64::from(heard.is_some());
+                let received = me.before.get(&other.me);
+                assert_ne!(received, Some(&other.number), "{} before {other:?}", me.me);
+                self.tally.in_order += u64::from(received.is_some());
             }
         }
         let open = me.open.unwrap_or(self.moment);

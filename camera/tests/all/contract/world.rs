@@ -35,7 +35,7 @@ pub(crate) struct Node {
     pub(crate) driver: Driver<Camera>,
     pub(crate) sleeps: bool,
     inbox: Vec<Packet>,
-    pub(crate) told: BTreeMap<Member, View>,
+    pub(crate) notified: BTreeMap<Member, View>,
     began: Time,
     /// The time of its application's next command, after the trouble.
     pub(crate) acts_at: Option<Time>,
@@ -115,7 +115,7 @@ impl<'a> World<'a> {
             driver: Driver::new(Camera::new(me, config).unwrap()),
             sleeps: false,
             inbox: Vec::new(),
-            told: BTreeMap::new(),
+            notified: BTreeMap::new(),
             began: self.now,
             acts_at: None,
         });
@@ -155,15 +155,15 @@ impl<'a> World<'a> {
             return;
         };
         let me = self.watch.lives[node.life].me;
-        let told = node.told.get(&whom).copied();
-        let knows_later = node.told.keys().any(|it| it.supersedes(whom));
+        let notified = node.notified.get(&whom).copied();
+        let knows_later = node.notified.keys().any(|it| it.supersedes(whom));
         let is_sound = match delta {
             Delta::Joined(_) => {
-                whom.id != me.id && matches!(told, None | Some(View::Failed)) && !knows_later
+                whom.id != me.id && matches!(notified, None | Some(View::Failed)) && !knows_later
             }
-            Delta::Refuted(_) => matches!(told, Some(View::Listed | View::Failed)),
+            Delta::Refuted(_) => matches!(notified, Some(View::Listed | View::Failed)),
             Delta::Suspected(_) | Delta::Failed(_) => whom != me,
-            Delta::Left(_) | Delta::Confirmed(_) => !is_alive && told != Some(View::Over),
+            Delta::Left(_) | Delta::Confirmed(_) => !is_alive && notified != Some(View::Over),
         };
         if !is_sound {
             return;
@@ -173,12 +173,12 @@ impl<'a> World<'a> {
         }
         let view = match delta {
             Delta::Joined(_) | Delta::Refuted(_) => Some(View::Listed),
-            Delta::Failed(_) if told == Some(View::Listed) => Some(View::Failed),
-            Delta::Failed(_) | Delta::Suspected(_) => told,
+            Delta::Failed(_) if notified == Some(View::Listed) => Some(View::Failed),
+            Delta::Failed(_) | Delta::Suspected(_) => notified,
             Delta::Left(_) | Delta::Confirmed(_) => Some(View::Over),
         };
         if let Some(view) = view {
-            node.told.insert(whom, view);
+            node.notified.insert(whom, view);
         }
         self.take(place, Input::Membership(delta)).unwrap();
     }
@@ -194,7 +194,7 @@ impl<'a> World<'a> {
             return;
         }
         let Packet { from, message, .. } = packet;
-        self.watch.hears(node.life, from, &message);
+        self.watch.receives(node.life, from, &message);
         // No message of a correct peer is refused.
         self.take(place, Input::Message { from, message }).unwrap();
     }
@@ -273,7 +273,7 @@ impl<'a> World<'a> {
                         self.send(life, (place, target), message.clone());
                     }
                 }
-                Effect::Event(event) => self.watch.tells(life, event),
+                Effect::Event(event) => self.watch.notifies(life, event),
             }
         }
         if let Some(node) = &self.nodes[place] {

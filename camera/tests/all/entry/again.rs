@@ -13,16 +13,16 @@ fn the_list_of_a_failed_node_begins_anew_when_the_request_is_issued_again() {
     let config = Config::new(5).with_slack(0).with_slow_path(false);
     let mut node = First::new(3, config);
     node.command(Command::Enter);
-    node.hears(1, part(None, &[3], true));
+    node.receives(1, part(None, &[3], true));
     node.step(Input::Membership(Delta::Failed(member(1))));
-    node.hears(3, ok(1, 0));
-    node.hears(2, ok(1, 9));
+    node.receives(3, ok(1, 0));
+    node.receives(2, ok(1, 9));
     // The nodes that were asked are asked again.
     assert_eq!(node.waits_for(), [member(2), member(3)]);
-    node.hears(1, ok(10, 0));
+    node.receives(1, ok(10, 0));
     node.step(Input::Membership(Delta::Failed(member(2))));
     assert_eq!(node.waits_for(), [member(3)]);
-    node.hears(3, ok(10, 0));
+    node.receives(3, ok(10, 0));
     // With this node, three of five gave their OK.
     assert_eq!(node.number(), Some(10));
 }
@@ -32,11 +32,11 @@ fn the_list_of_a_failed_node_begins_anew_when_the_request_is_issued_again() {
 fn a_request_that_is_issued_again_lets_in_those_that_it_no_longer_precedes() {
     let mut node = First::new(3, Config::new(3).with_slack(0));
     node.command(Command::Enter);
-    node.hears(1, request(5, 5));
-    node.hears(1, ok(1, 0));
-    let effects = node.hears(2, ok(1, 9));
-    let says_ok = |it: &Effect<_>| matches!(it, Effect::Send { to, message: Message::Ok { number: 5, .. } } if *to == member(1));
-    assert!(effects.iter().any(says_ok), "{effects:?}");
+    node.receives(1, request(5, 5));
+    node.receives(1, ok(1, 0));
+    let effects = node.receives(2, ok(1, 9));
+    let reports_ok = |it: &Effect<_>| matches!(it, Effect::Send { to, message: Message::Ok { number: 5, .. } } if *to == member(1));
+    assert!(effects.iter().any(reports_ok), "{effects:?}");
     assert_eq!(node.driver.machine().counters().issued_again, 1);
 }
 
@@ -59,7 +59,7 @@ fn a_failed_node_is_awaited_again_when_it_is_named_as_a_rival() {
     node.command(Command::Enter);
     node.step(Input::Membership(Delta::Failed(member(2))));
     assert_eq!(node.waits_for(), [member(1)]);
-    node.hears(1, part(None, &[2], false));
+    node.receives(1, part(None, &[2], false));
     assert_eq!(node.waits_for(), [member(2)]);
     assert_eq!(node.number(), None);
 }
@@ -69,10 +69,10 @@ fn a_failed_node_is_awaited_again_when_it_is_named_as_a_rival() {
 fn a_node_that_said_ok_and_asks_later_is_no_news() {
     let mut node = First::new(3, Config::new(3));
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
-    let effects = node.hears(1, request(5, 5));
+    node.receives(1, ok(1, 0));
+    let effects = node.receives(1, request(5, 5));
     assert!(!effects.contains(&Effect::Event(Event::Waiting(member(1)))));
-    let effects = node.hears(2, request(5, 5));
+    let effects = node.receives(2, request(5, 5));
     assert!(effects.contains(&Effect::Event(Event::Waiting(member(2)))));
 }
 
@@ -81,8 +81,8 @@ fn a_holder_sends_no_fence_to_a_node_that_it_did_not_pass_over() {
     let config = Config::new(3).with_takeover(Some(Span::secs(1)));
     let mut node = First::new(3, config);
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
-    node.hears(2, ok(1, 0));
+    node.receives(1, ok(1, 0));
+    node.receives(2, ok(1, 0));
     assert_eq!(node.number(), Some(1));
     node.step(Input::Membership(Delta::Failed(member(1))));
     let effects = node.step(Input::Membership(Delta::Refuted(member(1))));
@@ -105,17 +105,17 @@ fn an_ok_to_a_root_is_remembered_whichever_way_it_asked() {
     for is_direct in [false, true] {
         let mut node = First::new(3, Config::new(3));
         node.command(Command::Enter);
-        node.hears(1, ok(1, 0));
-        node.hears(2, ok(1, 0));
+        node.receives(1, ok(1, 0));
+        node.receives(2, ok(1, 0));
         let tree = TreeId {
             root: member(1),
             number: 5,
             attempt: 1,
         };
         let (up_to, last) = (5, 0);
-        node.hears(1, Message::Join { tree, up_to, last });
+        node.receives(1, Message::Join { tree, up_to, last });
         if is_direct {
-            node.hears(1, request(5, 5));
+            node.receives(1, request(5, 5));
         }
         assert_eq!(node.driver.machine().granted().count(), 0);
         node.command(Command::Exit);

@@ -44,7 +44,7 @@ impl First {
         self.step(Input::Command(command));
     }
 
-    pub(super) fn hears(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
+    pub(super) fn receives(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
         let from = member(node);
         self.step(Input::Message { from, message })
     }
@@ -106,8 +106,8 @@ fn no_ok_counts_for_a_request_that_is_issued_again() {
     let config = Config::new(3).with_keep(true).with_slack(4);
     let mut node = First::new(3, config);
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
-    node.hears(2, ok(1, 0));
+    node.receives(1, ok(1, 0));
+    node.receives(2, ok(1, 0));
     node.command(Command::Exit);
     let request = Request {
         number: 2,
@@ -115,11 +115,11 @@ fn no_ok_counts_for_a_request_that_is_issued_again() {
         last: 0,
     };
     let after = None;
-    node.hears(1, Message::Request { request, after });
+    node.receives(1, Message::Request { request, after });
     node.command(Command::Enter);
     // 3's permission is still there.
     assert_eq!(node.waits_for(), [member(1)]);
-    let effects = node.hears(1, ok(3, 9));
+    let effects = node.receives(1, ok(3, 9));
     let asked: Vec<Member> = effects
         .into_iter()
         .filter_map(|effect| match effect {
@@ -132,11 +132,11 @@ fn no_ok_counts_for_a_request_that_is_issued_again() {
         .collect();
     assert_eq!(asked, [member(1), member(2)]);
     for (late, number) in [(1, 3), (2, 3), (2, 1)] {
-        node.hears(late, ok(number, 0));
+        node.receives(late, ok(number, 0));
         assert_eq!(node.waits_for(), [member(1), member(2)]);
     }
-    node.hears(1, ok(10, 0));
-    node.hears(2, ok(10, 0));
+    node.receives(1, ok(10, 0));
+    node.receives(2, ok(10, 0));
     assert_eq!(node.number(), Some(10));
 }
 
@@ -147,7 +147,7 @@ fn a_part_of_a_list_counts_in_its_turn_only() {
     let mut node = First::new(3, Config::radio(7));
     node.command(Command::Bound(3));
     node.command(Command::Enter);
-    let effects = node.hears(1, part(None, &[3], true));
+    let effects = node.receives(1, part(None, &[3], true));
     let goes_on = |effect: &Effect<Camera>| {
         let after = Some(member(3));
         matches!(effect, Effect::Send { to, message: Message::Request { after: it, .. } }
@@ -161,10 +161,10 @@ fn a_part_of_a_list_counts_in_its_turn_only() {
         part(None, &[3], true),
         part(None, &[], false),
     ] {
-        assert_eq!(node.hears(1, late), []);
+        assert_eq!(node.receives(1, late), []);
         assert_eq!(node.waits_for(), awaited);
     }
-    node.hears(1, part(Some(3), &[4], false));
+    node.receives(1, part(Some(3), &[4], false));
     assert_eq!(node.waits_for(), [member(2), member(3), member(4)]);
 }
 
@@ -174,8 +174,8 @@ fn a_list_that_is_longer_than_the_bound_counts() {
     let config = Config::new(2).with_eager(true);
     let mut node = First::new(5, config);
     node.command(Command::Enter);
-    assert_eq!(node.hears(1, ok(1, 0)), []);
-    let effects = node.hears(2, ok(1, 0));
+    assert_eq!(node.receives(1, ok(1, 0)), []);
+    let effects = node.receives(2, ok(1, 0));
     assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
 }
 
@@ -188,8 +188,8 @@ fn visit_of_a_stranger(node: &mut First, over: u64) {
         last: 0,
     };
     let after = None;
-    node.hears(3, Message::Request { request, after });
-    node.hears(3, out(over));
+    node.receives(3, Message::Request { request, after });
+    node.receives(3, out(over));
 }
 
 fn out(over: u64) -> Message {
@@ -207,9 +207,9 @@ fn an_older_ok_names_nobody_whose_release_was_heard() {
     let mut node = First::new(3, Config::new(3));
     visit_of_a_stranger(&mut node, 1);
     node.command(Command::Enter);
-    node.hears(1, part_of(2, &[3]));
+    node.receives(1, part_of(2, &[3]));
     assert_eq!(node.waits_for(), [member(2)]);
-    node.hears(2, ok(2, 0));
+    node.receives(2, ok(2, 0));
     // Its token was 1, as its RELEASE reported.
     assert_eq!(node.number(), Some(2));
 }
@@ -220,7 +220,7 @@ fn a_rival_is_awaited_whose_release_does_not_cover_its_token() {
     let mut node = First::new(3, Config::new(3));
     visit_of_a_stranger(&mut node, 0);
     node.command(Command::Enter);
-    node.hears(1, part_of(2, &[3]));
+    node.receives(1, part_of(2, &[3]));
     assert_eq!(node.waits_for(), [member(2), member(3)]);
 }
 
@@ -233,11 +233,11 @@ fn who_is_waited_for_and_is_out_is_not_waited_for_any_more() {
         if is_listed {
             node.step(Input::Membership(Delta::Joined(member(3))));
         }
-        node.hears(1, part(None, &[3], false));
+        node.receives(1, part(None, &[3], false));
         assert_eq!(node.waits_for(), [member(3)]);
-        node.hears(3, out(0));
+        node.receives(3, out(0));
         assert_eq!(node.waits_for(), [member(3)], "that is not all");
-        node.hears(3, out(1));
+        node.receives(3, out(1));
         if is_listed {
             // Membership reports its failure, and it is no rival any more.
             assert_eq!(node.waits_for(), [member(3)]);
@@ -264,7 +264,7 @@ fn no_request_has_a_token_that_was_said_to_be_over() {
         })
     };
     assert_eq!(up_to(&mut node), Some(5));
-    node.hears(1, ok(1, 0));
+    node.receives(1, ok(1, 0));
     node.command(Command::Exit);
     let effects = node.step(Input::Command(Command::GiveBack));
     let is_over = |it: &Effect<Camera>| {
@@ -286,9 +286,9 @@ fn who_failed_and_is_out_is_not_waited_for_any_more() {
     node.command(Command::Enter);
     node.step(Input::Membership(Delta::Joined(member(3))));
     node.step(Input::Membership(Delta::Failed(member(3))));
-    node.hears(1, part(None, &[3], false));
+    node.receives(1, part(None, &[3], false));
     assert_eq!(node.waits_for(), [member(3)]);
-    node.hears(3, out(1));
+    node.receives(3, out(1));
     assert_eq!(node.number(), Some(2));
 }
 
@@ -303,11 +303,11 @@ fn who_was_passed_over_is_awaited_when_it_is_back_unless_it_is_out() {
         node.step(Input::Membership(Delta::Failed(member(3))));
         let (number, holder) = (1, member(9));
         let token = Token { number, by: holder };
-        node.hears(1, Message::Fence { token });
-        node.hears(1, part(None, &[3], false));
+        node.receives(1, Message::Fence { token });
+        node.receives(1, part(None, &[3], false));
         assert_eq!(node.waits_for(), [member(2)], "others have passed it over");
         if is_out {
-            node.hears(3, out(1));
+            node.receives(3, out(1));
         }
         node.step(Input::Membership(Delta::Refuted(member(3))));
         let awaited = [member(2), member(3)];
@@ -319,9 +319,9 @@ fn who_was_passed_over_is_awaited_when_it_is_back_unless_it_is_out() {
 fn the_ok_of_a_stranger_that_is_out_counts_on() {
     let mut node = First::new(3, Config::new(5));
     node.command(Command::Enter);
-    node.hears(1, part(None, &[3], false));
-    node.hears(3, ok(1, 0));
-    node.hears(3, out(1));
+    node.receives(1, part(None, &[3], false));
+    node.receives(3, ok(1, 0));
+    node.receives(3, out(1));
     // Three of five are a majority.
     node.step(Input::Membership(Delta::Failed(member(2))));
     assert!(node.number().is_some());
@@ -350,9 +350,9 @@ fn a_rival_that_is_out_is_not_waited_for_on_the_slow_path() {
         more: false,
         floor: Token::default(),
     };
-    node.hears(1, up);
+    node.receives(1, up);
     assert_eq!(node.waits_for(), [member(2)]);
-    node.hears(2, out(1));
+    node.receives(2, out(1));
     assert_eq!(node.waits_for(), []);
 }
 
@@ -360,10 +360,10 @@ fn a_rival_that_is_out_is_not_waited_for_on_the_slow_path() {
 fn who_is_out_and_asks_again_is_told_of_again() {
     let mut node = First::new(3, Config::new(3));
     node.command(Command::Enter);
-    node.hears(1, part(None, &[3], false));
-    node.hears(3, out(1));
+    node.receives(1, part(None, &[3], false));
+    node.receives(3, out(1));
     assert_eq!(node.waits_for(), [member(2)]);
-    let effects = node.hears(3, request(2, 7));
+    let effects = node.receives(3, request(2, 7));
     assert!(effects.contains(&Effect::Event(Event::Waiting(member(3)))));
     assert_eq!(node.waits_for(), [member(2), member(3)]);
 }
@@ -386,13 +386,13 @@ fn a_late_release_takes_nothing_back() {
         Message::Release { number, last, over }
     };
     let mut node = First::new(3, Config::new(3));
-    node.hears(3, request(2, 7));
-    node.hears(3, release(1, 5));
+    node.receives(3, request(2, 7));
+    node.receives(3, release(1, 5));
     let granted = |node: &First| node.driver.machine().granted().count();
     assert_eq!(granted(&node), 1, "its latest request goes on");
-    node.hears(3, release(2, 7));
-    node.hears(3, release(1, 5));
-    assert_eq!(node.hears(3, request(2, 7)), []);
+    node.receives(3, release(2, 7));
+    node.receives(3, release(1, 5));
+    assert_eq!(node.receives(3, request(2, 7)), []);
     assert_eq!(granted(&node), 0);
     node.command(Command::Enter);
     let mut named = part_of(3, &[]);
@@ -400,7 +400,7 @@ fn a_late_release_takes_nothing_back() {
         let (member, up_to) = (member(3), 7);
         rivals.push(Rival { member, up_to });
     }
-    node.hears(1, named);
+    node.receives(1, named);
     assert_eq!(node.waits_for(), [member(2)]);
 }
 
@@ -409,9 +409,9 @@ fn a_late_release_takes_nothing_back() {
 fn a_release_without_a_number_says_which_tokens_are_over() {
     let mut node = First::new(3, Config::new(3));
     let (number, last, over) = (0, 0, 1);
-    node.hears(3, Message::Release { number, last, over });
+    node.receives(3, Message::Release { number, last, over });
     node.command(Command::Enter);
-    node.hears(1, part(None, &[3], false));
+    node.receives(1, part(None, &[3], false));
     assert_eq!(node.waits_for(), [member(2)]);
 }
 
@@ -421,11 +421,11 @@ fn nothing_is_over_while_permissions_are_kept() {
     let config = Config::new(2).with_keep(true);
     let mut node = First::new(2, config);
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
+    node.receives(1, ok(1, 0));
     node.command(Command::Exit);
-    assert_eq!(node.hears(1, ok(1, 0)), []);
+    assert_eq!(node.receives(1, ok(1, 0)), []);
     node.command(Command::GiveBack);
-    assert_eq!(node.hears(1, ok(1, 0)).len(), 1);
+    assert_eq!(node.receives(1, ok(1, 0)).len(), 1);
 }
 
 /// If more nodes are on the list than the bound allows, an eager node needs more than half of the list
@@ -438,7 +438,7 @@ fn an_eager_quorum_is_of_the_list_where_that_is_longer_than_the_bound() {
         first.command(Command::Enter);
         for node in 1..=needed {
             assert_eq!(first.number(), None, "{nodes} nodes, {node} of {needed}");
-            first.hears(node, ok(1, 0));
+            first.receives(node, ok(1, 0));
         }
         assert_eq!(first.number(), Some(1), "{nodes} nodes");
     }

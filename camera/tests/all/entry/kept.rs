@@ -48,14 +48,14 @@ fn what_is_kept_is_seen_and_given_back() {
 fn the_permission_of_a_life_that_ended_before_the_entry_is_not_kept() {
     let mut node = First::new(3, keeping(3).with_peer_limit(2));
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
+    node.receives(1, ok(1, 0));
     node.step(Input::Membership(Delta::Confirmed(member(1))));
     let later = Member::new(2, 1);
     for message in [request(5, 5), ok(1, 0)] {
         let from = later;
         node.step(Input::Message { from, message });
     }
-    node.hears(2, ok(1, 0));
+    node.receives(2, ok(1, 0));
     let machine = node.driver.machine();
     assert!(machine.token().is_some());
     assert!(machine.kept().eq([later, member(2)]));
@@ -67,14 +67,14 @@ fn the_permission_of_a_life_that_ended_before_the_entry_is_not_kept() {
 fn a_permission_for_which_there_is_no_room_is_counted() {
     let mut node = First::new(3, keeping(3).with_peer_limit(2));
     node.command(Command::Enter);
-    node.hears(1, ok(1, 0));
+    node.receives(1, ok(1, 0));
     let (from, message) = (Member::new(2, 1), Message::Wait { number: 1 });
     node.step(Input::Membership(Delta::Confirmed(member(1))));
     node.step(Input::Message { from, message });
     for message in [request(5, 5), ok(1, 0)] {
-        node.hears(3, message);
+        node.receives(3, message);
     }
-    node.hears(2, ok(1, 0));
+    node.receives(2, ok(1, 0));
     let machine = node.driver.machine();
     assert!(machine.token().is_some());
     assert_eq!((machine.kept().count(), machine.counters().no_room), (2, 1));
@@ -155,7 +155,7 @@ fn permissions_of_lives_that_are_over_let_two_in_unless_they_are_given_back() {
 fn with_one_kept(place: usize, failed: usize, config: Config) -> First {
     let mut node = First::at(place, 3, config.with_eager(true));
     node.command(Command::Enter);
-    node.hears(failed, ok(1, 0));
+    node.receives(failed, ok(1, 0));
     assert_eq!(node.number(), Some(1));
     node.command(Command::Exit);
     assert!(node.driver.machine().kept().eq([member(failed)]));
@@ -169,7 +169,7 @@ fn with_one_kept(place: usize, failed: usize, config: Config) -> First {
 #[test]
 fn a_request_of_another_node_may_be_all_that_was_missing() {
     let mut node = with_one_kept(0, 1, keeping(3));
-    node.hears(1, request(5, 5));
+    node.receives(1, request(5, 5));
     assert_eq!(node.number(), Some(2));
 }
 
@@ -178,7 +178,7 @@ fn a_request_of_another_node_may_be_all_that_was_missing() {
 fn a_failed_node_whose_permission_ends_is_awaited_for_the_time_of_a_takeover() {
     let takeover = Some(Span::secs(3));
     let mut node = with_one_kept(2, 0, keeping(3).with_takeover(takeover));
-    node.hears(0, request(1, 5));
+    node.receives(0, request(1, 5));
     assert!(node.waits_for().contains(&member(0)));
     let timers: Vec<Timer> = node.driver.timers().map(|it| it.0).collect();
     assert!(timers.contains(&Timer::Takeover(member(0))), "{timers:?}");

@@ -112,16 +112,16 @@ fn a_rival_that_cannot_be_remembered_is_not_taken_for_dead() {
         floor: Token::default(),
     };
     let from = member(1);
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     let input = Input::Message { from, message };
     node.step(Time::ZERO, &mut rng, input, |effect| {
         if let Effect::Event(event) = effect {
-            told.push(event);
+            notified.push(event);
         }
     })
     .unwrap();
     let limit = 1;
-    assert_eq!(told, [Event::Refused(Refusal::NoRoom { limit })]);
+    assert_eq!(notified, [Event::Refused(Refusal::NoRoom { limit })]);
 }
 
 /// 2 came back and is inside. Its former life has ended, so there is no other node to wait for.
@@ -165,7 +165,7 @@ fn an_ok_to_a_former_life_does_not_count() {
     node.step(Time::ZERO, &mut rng, joined, |_| ()).unwrap();
     let enter = Input::Command(Command::Enter);
     node.step(Time::ZERO, &mut rng, enter, |_| ()).unwrap();
-    let mut hear = |life| {
+    let mut receive = |life| {
         let message = Message::Ok {
             life,
             number: 1,
@@ -188,10 +188,10 @@ fn an_ok_to_a_former_life_does_not_count() {
         over: 0,
     };
     let to = member(1);
-    assert_eq!(hear(4), [Effect::Send { to, message }]);
+    assert_eq!(receive(4), [Effect::Send { to, message }]);
     let (number, holder) = (1, me);
     let token = Token { number, by: holder };
-    assert_eq!(hear(5), [Effect::Event(Event::Entered(token))]);
+    assert_eq!(receive(5), [Effect::Event(Event::Entered(token))]);
 }
 
 /// A newcomer learns the highest token from any node, so tokens go on rising when all nodes that
@@ -216,11 +216,11 @@ fn a_newcomer_that_is_left_alone_enters_above_all_tokens_it_was_not_there_for() 
     for _ in 0..3 {
         enter(&mut old);
     }
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     let joined = Input::Membership(Delta::Joined(member(1)));
-    old.step(Time::ZERO, &mut rng, joined, |it| told.push(it))
+    old.step(Time::ZERO, &mut rng, joined, |it| notified.push(it))
         .unwrap();
-    for effect in told {
+    for effect in notified {
         if let Effect::Send { to, message } = effect {
             assert_eq!(to, member(1));
             let from = member(0);

@@ -40,7 +40,7 @@ impl Node {
         self.step(Input::Command(command))
     }
 
-    fn hears(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
+    fn receives(&mut self, node: usize, message: Message) -> Vec<Effect<Camera>> {
         let from = member(node);
         self.step(Input::Message { from, message })
     }
@@ -114,7 +114,7 @@ fn who_said_that_we_have_to_wait_is_asked_again_now_and_then() {
     let config = Config::new(7).with_copies(1);
     let mut node = Node::new(7, config);
     assert_eq!(asked(&node.command(Command::Enter)), [1; 6]);
-    node.hears(1, wait());
+    node.receives(1, wait());
     let mut rounds = Vec::new();
     for _ in 0..8 {
         rounds.push(asked(&node.tick()));
@@ -122,9 +122,9 @@ fn who_said_that_we_have_to_wait_is_asked_again_now_and_then() {
     let (few, all) = ([0, 1, 1, 1, 1, 1], [1; 6]);
     assert_eq!(rounds, [few, few, few, all, few, few, few, all]);
     // We are among the next when four are awaited, and an OK may have been lost.
-    node.hears(2, ok(0, 1, &[]));
+    node.receives(2, ok(0, 1, &[]));
     assert_eq!(asked(&node.tick()), [0, 0, 1, 1, 1, 1]);
-    node.hears(3, ok(0, 1, &[]));
+    node.receives(3, ok(0, 1, &[]));
     assert_eq!(asked(&node.tick()), [1, 0, 0, 1, 1, 1]);
 }
 
@@ -135,7 +135,7 @@ fn copies_double_until_it_is_known_that_one_was_heard() {
     node.command(Command::Enter);
     assert_eq!(asked(&node.tick()), [1; 6]);
     assert_eq!(asked(&node.tick()), [2; 6]);
-    node.hears(1, wait());
+    node.receives(1, wait());
     assert_eq!(asked(&node.tick()), [0, 4, 4, 4, 4, 4]);
     assert_eq!(asked(&node.tick()), [1, 8, 8, 8, 8, 8]);
 }
@@ -145,13 +145,13 @@ fn copies_double_until_it_is_known_that_one_was_heard() {
 fn a_request_that_comes_again_is_told_that_it_waits() {
     let mut node = Node::new(2, Config::new(2));
     node.command(Command::Enter);
-    node.hears(1, ok(0, 1, &[]));
-    assert_eq!(node.hears(1, request(2)), []);
+    node.receives(1, ok(0, 1, &[]));
+    assert_eq!(node.receives(1, request(2)), []);
     let to = member(1);
     let message = Message::Wait { number: 2 };
-    assert_eq!(node.hears(1, request(2)), [Effect::Send { to, message }]);
+    assert_eq!(node.receives(1, request(2)), [Effect::Send { to, message }]);
     // A former one is over.
-    assert_eq!(node.hears(1, request(1)), []);
+    assert_eq!(node.receives(1, request(1)), []);
     assert_eq!(node.counters().stale, 1);
 }
 
@@ -169,8 +169,8 @@ fn an_ok_that_comes_late_is_counted_and_answered() {
         };
         Effect::Send { to, message }
     };
-    assert_eq!(node.hears(1, ok(0, 1, &[])), [release(1)]);
-    assert_eq!(node.hears(1, ok(9, 1, &[])), [release(0)]);
+    assert_eq!(node.receives(1, ok(0, 1, &[])), [release(1)]);
+    assert_eq!(node.receives(1, ok(9, 1, &[])), [release(0)]);
     assert_eq!(node.counters().stale, 2);
 }
 
@@ -179,12 +179,12 @@ fn an_ok_that_comes_late_is_counted_and_answered() {
 fn a_rival_is_told_of_once() {
     let mut node = Node::new(4, Config::new(5));
     node.command(Command::Enter);
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for from in [1, 2] {
-        told.extend(node.hears(from, ok(0, 1, &[4])));
+        notified.extend(node.receives(from, ok(0, 1, &[4])));
     }
     let waiting = Effect::Event(Event::Waiting(member(4)));
-    assert_eq!(told.iter().filter(|&it| *it == waiting).count(), 1);
+    assert_eq!(notified.iter().filter(|&it| *it == waiting).count(), 1);
 }
 
 /// An abstention covers all requests that its sender has made.
@@ -206,7 +206,7 @@ fn who_had_no_room_is_awaited_when_it_has_asked_since() {
     let awaits = |up_to| {
         let mut node = Node::new(5, Config::new(5));
         node.command(Command::Enter);
-        node.hears(
+        node.receives(
             1,
             Message::Abstain {
                 life: 0,
@@ -215,7 +215,7 @@ fn who_had_no_room_is_awaited_when_it_has_asked_since() {
                 floor: Token::default(),
             },
         );
-        node.hears(2, names(up_to));
+        node.receives(2, names(up_to));
         node.waits_for()
     };
     assert_eq!(awaits(5), [2, 3, 4].map(member));
@@ -231,7 +231,7 @@ fn a_permission_is_kept_for_so_many_numbers() {
     for number in 1..=6 {
         let effects = node.command(Command::Enter);
         requests.push(asked(&effects)[0]);
-        node.hears(1, ok(0, number, &[]));
+        node.receives(1, ok(0, number, &[]));
         node.command(Command::Exit);
     }
     assert_eq!(requests, [1, 0, 0, 1, 0, 0]);
@@ -247,9 +247,9 @@ fn an_ok_is_said_again_in_time() {
     let deadline = |refresh| {
         let config = Config::new(4).with_refresh(refresh);
         let mut node = Node::new(4, config);
-        node.hears(1, request(1));
+        node.receives(1, request(1));
         node.now = Time::ZERO + Span::secs(20);
-        node.hears(2, request(2));
+        node.receives(2, request(2));
         node.driver.deadline()
     };
     assert_eq!(deadline(refresh), Some(Time::ZERO + refresh));

@@ -115,24 +115,24 @@ impl Node {
         }
     }
 
-    fn told(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
-        let mut told = Vec::new();
+    fn notified(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
+        let mut notified = Vec::new();
         self.driver
-            .step(Time::ZERO, &mut self.rng, input, |it| told.push(it))
+            .step(Time::ZERO, &mut self.rng, input, |it| notified.push(it))
             .unwrap();
-        told
+        notified
     }
 
     fn learn(&mut self, delta: Delta) {
-        self.told(Input::Membership(delta));
+        self.notified(Input::Membership(delta));
     }
 
     fn enter(&mut self) -> Vec<Effect<Camera>> {
-        self.told(Input::Command(Command::Enter))
+        self.notified(Input::Command(Command::Enter))
     }
 
-    fn hear(&mut self, from: Member, message: Message) -> Vec<Effect<Camera>> {
-        self.told(Input::Message { from, message })
+    fn receive(&mut self, from: Member, message: Message) -> Vec<Effect<Camera>> {
+        self.notified(Input::Message { from, message })
     }
 
     fn waits_for(&self) -> Vec<Member> {
@@ -184,13 +184,14 @@ fn rivals_that_are_known_or_over_take_no_room() {
     // Room for six, and three are there: two that are known, and one that has ended.
     node.learn(Delta::Left(member(3)));
     let (two, three, four) = (member(1), member(2), member(3));
-    node.hear(two, ok(1, &[three, four]));
+    node.receive(two, ok(1, &[three, four]));
     assert_eq!(node.waits_for(), [three]);
-    let told = node.hear(three, ok(1, &[two, four]));
+    let notified = node.receive(three, ok(1, &[two, four]));
     assert!(
-        told.iter()
+        notified
+            .iter()
             .any(|it| matches!(it, Effect::Event(Event::Entered(_)))),
-        "{told:?}"
+        "{notified:?}"
     );
 }
 
@@ -199,9 +200,9 @@ fn the_first_list_that_cannot_be_remembered_refuses_the_request() {
     let mut node = Node::new(Config::new(3).with_peer_limit(1));
     node.learn(Delta::Joined(member(1)));
     node.enter();
-    let told = node.hear(member(1), ok(1, &[member(2), member(3), member(4)]));
+    let notified = node.receive(member(1), ok(1, &[member(2), member(3), member(4)]));
     let refused = Event::Refused(Refusal::NoRoom { limit: 1 });
-    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+    assert!(notified.contains(&Effect::Event(refused)), "{notified:?}");
     assert_eq!(node.driver.machine().counters().no_room, 1);
 }
 
@@ -240,9 +241,9 @@ fn the_first_list_that_cannot_be_remembered_refuses_a_request_on_the_slow_path()
         more: false,
         floor: Token::default(),
     };
-    let told = node.hear(member(1), up);
+    let notified = node.receive(member(1), up);
     let refused = Event::Refused(Refusal::NoRoom { limit: 1 });
-    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+    assert!(notified.contains(&Effect::Event(refused)), "{notified:?}");
 }
 
 /// Node 1 stands between the root and a child that names more than it can remember.
@@ -257,7 +258,7 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
         attempt: 1,
     };
     let (up_to, last) = (1, 0);
-    node.hear(root, Message::Join { tree, up_to, last });
+    node.receive(root, Message::Join { tree, up_to, last });
     let rival = |node| Rival {
         member: member(node),
         up_to: 1,
@@ -266,7 +267,7 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
         number: 3,
         by: member(8),
     };
-    let told = node.hear(
+    let notified = node.receive(
         child,
         Message::Up {
             life: 0,
@@ -278,8 +279,8 @@ fn the_oks_of_those_who_name_too_many_do_not_count_in_a_tree() {
             floor,
         },
     );
-    let [Effect::Send { to, message }] = &told[..] else {
-        panic!("{told:?}");
+    let [Effect::Send { to, message }] = &notified[..] else {
+        panic!("{notified:?}");
     };
     assert_eq!(*to, root);
     let Message::Up {
@@ -304,14 +305,14 @@ fn who_comes_takes_the_place_of_who_is_gone() {
     for id in 100..200 {
         let guest = Member::new(id, 0);
         node.learn(Delta::Joined(guest));
-        let told = node.hear(guest, request(id));
+        let notified = node.receive(guest, request(id));
         assert!(
-            told.iter().any(
+            notified.iter().any(
                 |it| matches!(it, Effect::Send { to, message: Message::Ok { .. } } if *to == guest)
             ),
-            "{told:?}"
+            "{notified:?}"
         );
-        node.hear(
+        node.receive(
             guest,
             Message::Release {
                 number: id,
@@ -336,15 +337,15 @@ fn who_has_our_ok_or_is_asked_for_one_is_never_forgotten() {
     let mut node = Node::new(Config::new(3).with_peer_limit(3));
     let [listed, holder, named] = [member(1), member(2), member(3)];
     node.learn(Delta::Joined(listed));
-    node.hear(holder, request(1));
+    node.receive(holder, request(1));
     node.learn(Delta::Failed(holder));
     node.enter();
-    node.hear(listed, ok(2, &[named]));
+    node.receive(listed, ok(2, &[named]));
     for id in 100..110 {
-        let told = node.hear(Member::new(id, 0), request(5));
+        let notified = node.receive(Member::new(id, 0), request(5));
         let wait = Message::Wait { number: 5 };
         let to = Member::new(id, 0);
-        assert_eq!(told, [Effect::Send { to, message: wait }]);
+        assert_eq!(notified, [Effect::Send { to, message: wait }]);
     }
     assert_eq!(node.waits_for(), [holder, named]);
 }
@@ -358,13 +359,13 @@ fn a_node_with_an_open_request_is_never_forgotten() {
         node.learn(Delta::Joined(listed));
         if is_inside {
             node.enter();
-            node.hear(listed, ok(1, &[]));
+            node.receive(listed, ok(1, &[]));
             assert!(node.driver.machine().token().is_some());
         }
-        node.hear(asker, request(5));
+        node.receive(asker, request(5));
         for id in 100..110 {
             let to = Member::new(id, 0);
-            let told = node.hear(to, request(5));
+            let notified = node.receive(to, request(5));
             let is_open = |it: &Effect<Camera>| match it {
                 Effect::Send { message, .. } if is_inside => {
                     *message != Message::Wait { number: 5 }
@@ -372,11 +373,14 @@ fn a_node_with_an_open_request_is_never_forgotten() {
                 Effect::Send { message, .. } => !matches!(message, Message::Abstain { .. }),
                 Effect::Multicast { .. } | Effect::Event(_) => true,
             };
-            assert!(told.len() == 1 && !told.iter().any(is_open), "{told:?}");
+            assert!(
+                notified.len() == 1 && !notified.iter().any(is_open),
+                "{notified:?}"
+            );
         }
         assert_eq!(node.driver.machine().counters().no_room, 10);
         if is_inside {
-            node.told(Input::Command(Command::Exit));
+            node.notified(Input::Command(Command::Exit));
         }
         assert!(node.driver.machine().granted().eq([asker]));
     }
@@ -392,23 +396,23 @@ fn an_abstention_that_is_older_than_a_request_does_not_end_the_wait_for_it() {
     }
     node.enter();
     let [two, three, four] = others;
-    node.hear(two, abstain(0));
+    node.receive(two, abstain(0));
     assert_eq!(node.waits_for(), [three, four]);
     // Now 2 wants to enter, and has the OK of 3.
-    let asks = node.hear(three, ok(1, &[two]));
+    let asks = node.receive(three, ok(1, &[two]));
     assert!(
         asks.iter().any(
             |it| matches!(it, Effect::Send { to, message: Message::Request { .. } } if *to == two)
         ),
         "{asks:?}"
     );
-    node.hear(four, ok(1, &[]));
+    node.receive(four, ok(1, &[]));
     assert_eq!(node.waits_for(), [two]);
     // A copy of its old answer; then an answer that it gave when it was outside again.
-    node.hear(two, abstain(0));
+    node.receive(two, abstain(0));
     assert_eq!(node.waits_for(), [two]);
     assert_eq!(node.driver.machine().token(), None);
-    node.hear(two, abstain(1));
+    node.receive(two, abstain(1));
     assert!(node.driver.machine().token().is_some());
 }
 
@@ -420,9 +424,9 @@ fn abstentions_make_no_quorum() {
         node.learn(Delta::Joined(member(other)));
     }
     node.enter();
-    node.hear(member(1), abstain(0));
-    let told = node.hear(member(2), abstain(0));
+    node.receive(member(1), abstain(0));
+    let notified = node.receive(member(2), abstain(0));
     let (answered, upper) = (1, 3);
     let refused = Event::Refused(Refusal::TooFew { answered, upper });
-    assert!(told.contains(&Effect::Event(refused)), "{told:?}");
+    assert!(notified.contains(&Effect::Event(refused)), "{notified:?}");
 }

@@ -27,13 +27,13 @@ fn a_holder_that_was_passed_over_is_fenced() {
     mesh.heal();
     mesh.membership(1, Delta::Refuted(member(0))).unwrap();
     mesh.run_for(DELAY * 3);
-    let told = |event| {
+    let notified = |event| {
         mesh.events()
             .iter()
             .any(|(_, node, it)| (*node, *it) == event)
     };
-    assert!(told((1, Event::PassedOver(member(0)))));
-    assert!(told((0, Event::Fenced(later))));
+    assert!(notified((1, Event::PassedOver(member(0)))));
+    assert!(notified((0, Event::Fenced(later))));
 }
 
 /// Later messages of others about the holder bring nothing new: no node waits for it again.
@@ -140,11 +140,11 @@ fn who_was_passed_over_is_told_by_whoever_heard_of_it() {
         } else {
             mesh.run_for(config.refresh);
         }
-        let told: Vec<_> = mesh
+        let notified: Vec<_> = mesh
             .drain_events()
             .map(|(_, node, event)| (node, event))
             .collect();
-        assert_eq!(told, [(0, Event::Fenced(by))]);
+        assert_eq!(notified, [(0, Event::Fenced(by))]);
     }
 }
 
@@ -183,9 +183,9 @@ fn a_holder_that_passed_another_one_over_has_its_time_there_too() {
         mesh.heal();
         mesh.membership(1, Delta::Refuted(member(0))).unwrap();
         mesh.run_for(DELAY * 3);
-        let mut told = mesh.drain_events().map(|(_, node, it)| (node, it));
-        assert!(told.any(|it| it == (0, Event::Fenced(token))));
-        drop(told);
+        let mut notified = mesh.drain_events().map(|(_, node, it)| (node, it));
+        assert!(notified.any(|it| it == (0, Event::Fenced(token))));
+        drop(notified);
         mesh.command(0, Command::Exit).unwrap();
         mesh.run_for(DELAY * 3);
 
@@ -218,7 +218,7 @@ fn a_life_that_is_passed_over_again_and_again_is_told_once() {
         }
     };
     let enters = |mesh: &mut Network<Camera>, life: Member| {
-        let mut told = [0; 2];
+        let mut notified = [0; 2];
         for entry in 0..6 {
             let node = 1 + entry % 2;
             mesh.command(node, Command::Enter).unwrap();
@@ -227,11 +227,11 @@ fn a_life_that_is_passed_over_again_and_again_is_told_once() {
             mesh.run_for(DELAY * 4);
             for (_, node, event) in mesh.drain_events() {
                 if event == Event::PassedOver(life) {
-                    told[node - 1] += 1;
+                    notified[node - 1] += 1;
                 }
             }
         }
-        told
+        notified
     };
     let first = member(0);
     fails_inside(&mut mesh, first);
@@ -263,14 +263,14 @@ fn two_that_hold_each_other_for_failed_do_not_ask_in_turn() {
         node.step(Input::Membership(Delta::Failed(member(1 - place))));
         let (number, by) = (99, member(2));
         let token = Token { number, by };
-        node.hears(2, Message::Fence { token });
+        node.receives(2, Message::Fence { token });
     }
     let mut wire = vec![(1, request(1, 65))];
     let mut arrived = 0;
     while let Some((place, message)) = wire.pop() {
         arrived += 1;
         assert!(arrived < 100, "a storm");
-        for effect in nodes[place].hears(1 - place, message) {
+        for effect in nodes[place].receives(1 - place, message) {
             if let Effect::Send { to, message } = effect
                 && to == member(1 - place)
                 && matches!(message, Message::Request { .. })
@@ -290,7 +290,7 @@ fn a_failed_node_that_abstained_before_is_passed_over_as_well() {
     let config = Config::new(3).with_takeover(Some(Span::secs(5)));
     let mut node = First::new(3, config);
     node.command(Command::Enter);
-    node.hears(1, request(5, 5));
+    node.receives(1, request(5, 5));
     let abstains = Message::Abstain {
         life: 0,
         number: 1,
@@ -300,10 +300,10 @@ fn a_failed_node_that_abstained_before_is_passed_over_as_well() {
             by: member(1),
         },
     };
-    node.hears(1, abstains);
+    node.receives(1, abstains);
     assert_eq!(node.waits_for(), [member(2)]);
     node.step(Input::Membership(Delta::Failed(member(1))));
-    node.hears(1, request(9, 9));
+    node.receives(1, request(9, 9));
     assert_eq!(node.waits_for(), [member(1), member(2)]);
     let timers: Vec<Timer> = node.driver.timers().map(|it| it.0).collect();
     assert!(timers.contains(&Timer::Takeover(member(1))), "{timers:?}");

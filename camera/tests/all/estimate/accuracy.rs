@@ -5,7 +5,7 @@ use selvedge_core::{Ratio, Span};
 use selvedge_sim::histories;
 use selvedge_sim::network::Link;
 
-use super::{A_TENTH, NOBODY, Sums, is_single, lacking, lossy, over};
+use super::{A_TENTH, NOBODY, Sums, is_single, lossy, missing, over};
 
 #[test]
 fn complete_lists_are_counted_exactly_and_bounded_closely() {
@@ -83,7 +83,7 @@ fn second_copies_are_not_counted_twice() {
     let mut stale = 0;
     let mut sums = Sums::default();
     histories(0..300, |seed| {
-        let mut network = lacking(seed, 49, &config, link, A_TENTH);
+        let mut network = missing(seed, 49, &config, link, A_TENTH);
         sums.add(&mut network, 0, 49);
         network.run_for(Span::secs(1));
         let counters = network.machine(0).unwrap().counters();

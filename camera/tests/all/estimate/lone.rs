@@ -15,7 +15,7 @@ struct Lone {
     driver: Driver<Estimator>,
     rng: ChaCha8Rng,
     sent: Vec<(Member, Message)>,
-    told: Vec<Event>,
+    notified: Vec<Event>,
     now: Time,
 }
 
@@ -25,7 +25,7 @@ impl Lone {
             driver: Driver::new(Estimator::new(member(0), config).unwrap()),
             rng: ChaCha8Rng::seed_from_u64(5),
             sent: Vec::new(),
-            told: Vec::new(),
+            notified: Vec::new(),
             now: Time::ZERO,
         };
         for other in neighbours {
@@ -36,11 +36,11 @@ impl Lone {
     }
 
     fn step(&mut self, input: Input<Estimator>) -> Result<(), Reject> {
-        let (sent, told) = (&mut self.sent, &mut self.told);
+        let (sent, notified) = (&mut self.sent, &mut self.notified);
         self.driver
             .step(self.now, &mut self.rng, input, |effect| match effect {
                 Effect::Send { to, message } => sent.push((to, message)),
-                Effect::Event(event) => told.push(event),
+                Effect::Event(event) => notified.push(event),
                 Effect::Multicast { .. } => panic!("nothing is for everyone"),
             })
     }
@@ -49,7 +49,7 @@ impl Lone {
         self.step(Input::Command(Command::Estimate))
     }
 
-    fn hear(&mut self, from: usize, message: Message) -> Result<(), Reject> {
+    fn receive(&mut self, from: usize, message: Message) -> Result<(), Reject> {
         let from = member(from);
         self.step(Input::Message { from, message })
     }
@@ -104,7 +104,7 @@ fn each_walk_counts_once_and_only_in_its_estimate_and_life() {
         first.iter().map(|walk| walk.number).collect::<Vec<_>>(),
         [0, 1]
     );
-    lone.hear(4, answer(first[1])).unwrap();
+    lone.receive(4, answer(first[1])).unwrap();
     assert_eq!(lone.walks()[0].number, 2, "another one sets out at once");
 
     // Again, of another life, of another estimate, of a walk that never set out.
@@ -133,17 +133,17 @@ fn each_walk_counts_once_and_only_in_its_estimate_and_life() {
             ..first[0]
         }),
     ] {
-        lone.hear(3, stale).unwrap();
+        lone.receive(3, stale).unwrap();
         assert!(lone.sent.is_empty(), "{stale:?}");
     }
     assert_eq!(lone.driver.machine().counters().stale, 7);
 
-    lone.hear(9, answer(first[0])).unwrap();
+    lone.receive(9, answer(first[0])).unwrap();
     let third = lone.walks()[0];
-    lone.hear(9, answer(third)).unwrap();
+    lone.receive(9, answer(third)).unwrap();
     let fourth = lone.walks()[0];
-    assert!(lone.told.is_empty());
-    lone.hear(1, answer(fourth)).unwrap();
+    assert!(lone.notified.is_empty());
+    lone.receive(1, answer(fourth)).unwrap();
     // Known were five; 4, 9, 9 and 1 answered.
     let [
         Event::Estimated {
@@ -153,16 +153,16 @@ fn each_walk_counts_once_and_only_in_its_estimate_and_life() {
             nodes,
             ..
         },
-    ] = lone.told[..]
+    ] = lone.notified[..]
     else {
-        panic!("{:?}", lone.told);
+        panic!("{:?}", lone.notified);
     };
     assert_eq!((known, samples, fresh), (5, 4, 1));
     assert!((6..10).contains(&nodes), "{nodes}");
     assert_eq!(lone.driver.deadline(), None);
 
     // A later answer belongs to no estimate, not even to the next one.
-    lone.hear(
+    lone.receive(
         2,
         answer(Walk {
             number: 2,
@@ -173,9 +173,9 @@ fn each_walk_counts_once_and_only_in_its_estimate_and_life() {
     lone.estimate().unwrap();
     let second = lone.walks();
     assert!(second.iter().all(|walk| walk.estimate == 2));
-    lone.hear(2, answer(first[0])).unwrap();
+    lone.receive(2, answer(first[0])).unwrap();
     assert!(lone.walks().is_empty());
-    lone.hear(2, answer(second[0])).unwrap();
+    lone.receive(2, answer(second[0])).unwrap();
     assert_eq!(lone.walks().len(), 1);
 }
 
@@ -186,7 +186,7 @@ fn a_walk_that_does_not_come_back_is_started_again_under_its_number() {
     lone.estimate().unwrap();
     let first = lone.walks();
     lone.wait(Span::millis(600));
-    lone.hear(1, answer(first[0])).unwrap();
+    lone.receive(1, answer(first[0])).unwrap();
     assert_eq!(lone.walks().len(), 1);
     // Only the second one is overdue.
     lone.wait(Span::millis(500));
@@ -194,9 +194,9 @@ fn a_walk_that_does_not_come_back_is_started_again_under_its_number() {
     assert_eq!((again.len(), again[0].number), (1, 1));
     assert_eq!(lone.driver.machine().counters().restarted, 1);
     // The late answer counts; the answer of the restarted walk does not any more.
-    lone.hear(2, answer(first[1])).unwrap();
+    lone.receive(2, answer(first[1])).unwrap();
     assert_eq!(lone.walks().len(), 1);
-    lone.hear(2, answer(again[0])).unwrap();
+    lone.receive(2, answer(again[0])).unwrap();
     assert!(lone.walks().is_empty());
 }
 
@@ -209,14 +209,14 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
         budget: 1,
         ..walk_of(7)
     };
-    lone.hear(2, Message::Walk(poor)).unwrap();
+    lone.receive(2, Message::Walk(poor)).unwrap();
     assert_eq!(lone.sent.pop(), Some((member(7), answer(poor))));
     // Nor hops left.
     let tired = Walk {
         hops: 0,
         ..walk_of(7)
     };
-    lone.hear(2, Message::Walk(tired)).unwrap();
+    lone.receive(2, Message::Walk(tired)).unwrap();
     assert_eq!(lone.sent.pop(), None);
     assert_eq!(lone.driver.machine().counters().capped, 1);
     // A claim is cut to the allowed number.
@@ -224,7 +224,7 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
         hops: u16::MAX,
         ..walk_of(7)
     };
-    lone.hear(2, Message::Walk(boundless)).unwrap();
+    lone.receive(2, Message::Walk(boundless)).unwrap();
     let on = lone.walks()[0];
     assert_eq!(on.hops, 19);
     assert!(on.budget < boundless.budget);
@@ -232,7 +232,7 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
     for budget in [0, (1 << 42) + 1] {
         let limit = 1 << 42;
         assert_eq!(
-            lone.hear(
+            lone.receive(
                 2,
                 Message::Walk(Walk {
                     budget,
@@ -243,12 +243,12 @@ fn a_walk_ends_by_budget_or_hops_whatever_its_sender_claims() {
         );
     }
     assert_eq!(
-        lone.hear(0, Message::Walk(walk_of(7))),
+        lone.receive(0, Message::Walk(walk_of(7))),
         Err(Misbehaviour::OwnId(member(0)).into())
     );
     // The walk ends at a node that knows no other.
     let mut hermit = Lone::new(Config::default(), 0..0);
-    hermit.hear(2, Message::Walk(walk_of(7))).unwrap();
+    hermit.receive(2, Message::Walk(walk_of(7))).unwrap();
     assert_eq!(hermit.sent, [(member(7), answer(walk_of(7)))]);
 }
 
@@ -278,14 +278,15 @@ fn memory_stays_within_the_limits() {
     // Eight walks at once.
     for _ in 0..200 / 8 {
         for walk in lone.walks() {
-            lone.hear(strangers.next().unwrap(), answer(walk)).unwrap();
+            lone.receive(strangers.next().unwrap(), answer(walk))
+                .unwrap();
         }
     }
     let none = Failure::Unbounded {
         samples: 200,
         hits: 0,
     };
-    assert_eq!(lone.told, [Event::Failed(none)]);
+    assert_eq!(lone.notified, [Event::Failed(none)]);
 }
 
 #[test]

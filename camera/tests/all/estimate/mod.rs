@@ -52,7 +52,7 @@ fn mesh(
 }
 
 /// Lists that lack others with this probability, each list for itself: edges go one way.
-fn lacking(
+fn missing(
     seed: u64,
     nodes: usize,
     config: &Config,
@@ -78,10 +78,10 @@ fn run(network: &mut Network<Estimator>, node: usize) -> Event {
     network.command(node, Command::Estimate).unwrap();
     let limit = network.now() + Span::secs(3_600);
     assert!(network.run_until_met(limit, |network| !network.events().is_empty()));
-    let told: Vec<_> = network.drain_events().collect();
-    assert_eq!(told.len(), 1, "one event for one command");
-    assert_eq!(told[0].1, node);
-    told[0].2
+    let notified: Vec<_> = network.drain_events().collect();
+    assert_eq!(notified.len(), 1, "one event for one command");
+    assert_eq!(notified[0].1, node);
+    notified[0].2
 }
 
 /// The results of many estimates.
@@ -169,7 +169,7 @@ fn over(
 ) -> Sums {
     let mut sums = Sums::default();
     histories(seeds, |seed| {
-        let mut network = lacking(seed, nodes, config, link, lack);
+        let mut network = missing(seed, nodes, config, link, lack);
         sums.add(&mut network, seed as usize % nodes, nodes);
     });
     sums.means(what)

@@ -9,7 +9,7 @@ use selvedge_core::{Choose, Delta, Span, Time};
 use selvedge_sim::histories;
 use selvedge_sim::network::{Action, Link};
 
-use super::{A_TENTH, Sums, is_single, lacking, lossy, member, mesh, run};
+use super::{A_TENTH, Sums, is_single, lossy, member, mesh, missing, run};
 
 /// Ten of 49 are replaced during an estimate: five leave, five crash and are noticed later.
 #[test]
@@ -27,21 +27,21 @@ fn churn_moves_an_estimate_by_no_more_than_those_who_came_and_went() {
             let at = Time::ZERO + Span::millis(20 * nth as u64);
             network.schedule(at, Action::Crash { node: gone }).unwrap();
             for node in (0..59).filter(|&node| node != gone && node != new) {
-                let mut tell = |node, delta, after| {
+                let mut notify = |node, delta, after| {
                     let at = at + Span::millis(after + rng.below(20));
                     network
                         .schedule(at, Action::Membership { node, delta })
                         .unwrap();
                 };
                 if nth % 2 == 0 {
-                    tell(node, Delta::Left(member(gone)), 0);
+                    notify(node, Delta::Left(member(gone)), 0);
                 } else {
-                    tell(node, Delta::Suspected(member(gone)), 40);
-                    tell(node, Delta::Failed(member(gone)), 80);
+                    notify(node, Delta::Suspected(member(gone)), 40);
+                    notify(node, Delta::Failed(member(gone)), 80);
                 }
-                tell(node, Delta::Joined(member(new)), 0);
+                notify(node, Delta::Joined(member(new)), 0);
                 if node < 49 + nth && (node < 2 || node % 4 != 1 || node / 4 > nth) {
-                    tell(new, Delta::Joined(member(node)), 0);
+                    notify(new, Delta::Joined(member(node)), 0);
                 }
             }
         }
@@ -147,7 +147,7 @@ fn sparse_overlays_want_longer_walks() {
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let digest = |seed| {
-        let mut network = lacking(seed, 49, &Config::default(), lossy(), A_TENTH);
+        let mut network = missing(seed, 49, &Config::default(), lossy(), A_TENTH);
         network.digest_trace();
         let event = run(&mut network, 3);
         (event, network.trace_digest().unwrap())
@@ -160,7 +160,7 @@ fn the_same_seed_gives_the_same_run() {
 
 #[test]
 fn a_node_that_is_cut_off_gives_up() {
-    let mut network = lacking(1, 49, &Config::default(), Link::default(), A_TENTH);
+    let mut network = missing(1, 49, &Config::default(), Link::default(), A_TENTH);
     network.command(0, Command::Estimate).unwrap();
     network.run_for(Span::millis(40));
     network.partition(&[[0]]).unwrap();
@@ -168,9 +168,9 @@ fn a_node_that_is_cut_off_gives_up() {
     assert!(network.machine(0).unwrap().is_busy());
     // Eight walks at once, restarted every second: 64 restarts and the next one are 9 s.
     network.run_for(Span::secs(4));
-    let told: Vec<_> = network.drain_events().map(|(_, _, event)| event).collect();
-    let [Event::Failed(Failure::Silence { samples })] = told[..] else {
-        panic!("{told:?}");
+    let notified: Vec<_> = network.drain_events().map(|(_, _, event)| event).collect();
+    let [Event::Failed(Failure::Silence { samples })] = notified[..] else {
+        panic!("{notified:?}");
     };
     assert!((1..64).contains(&samples), "{samples}");
     assert_eq!(network.timers(0).count(), 0);

@@ -162,8 +162,8 @@ impl History {
         let limit = self.plan.calm + LIMIT;
         loop {
             let next = self.agenda.keys().next().map_or(limit, |(at, _)| *at);
-            let told = |network: &Network<Camera>| !network.events().is_empty();
-            if self.network.run_until_met(next.min(limit), told) {
+            let notified = |network: &Network<Camera>| !network.events().is_empty();
+            if self.network.run_until_met(next.min(limit), notified) {
                 self.take_events();
                 continue;
             }
@@ -204,7 +204,7 @@ impl History {
                 self.take_events();
             }
             (Act::Exit, Stage::Inside(_)) => {
-                if self.is_calm() && self.oracle.is_untold(self.member(node)) {
+                if self.is_calm() && self.oracle.is_unnotified(self.member(node)) {
                     // It can be reached again, so it must be notified.
                     self.plan_in(node, 500, 1_000, Act::Exit);
                     return;
@@ -225,7 +225,7 @@ impl History {
             Fault::Crash(node) => self.crash(node),
             // It does not take part before it knows its own member.
             Fault::Restart(_) => self.oracle.counts.restarts += 1,
-            Fault::Start(node, me, told) => {
+            Fault::Start(node, me, notified) => {
                 if self.network.is_up(node) {
                     // It took part under another name, and its OKs under that name are forgotten.
                     self.oracle.counts.renamed += 1;
@@ -233,7 +233,7 @@ impl History {
                 }
                 let machine = Camera::new(me, self.configs[node]).unwrap();
                 self.network.restart(node, me, machine).unwrap();
-                for delta in told {
+                for delta in notified {
                     // It may refuse reports about its own former lives.
                     drop(self.network.membership(node, delta));
                 }

@@ -43,7 +43,7 @@ struct Holder {
     /// True if another node entered past it.
     passed: bool,
     /// True if it was notified, which happens once.
-    told: bool,
+    notified: bool,
 }
 
 pub(crate) struct Oracle {
@@ -96,7 +96,7 @@ impl Oracle {
         self.inside.push(Holder {
             token,
             passed: is_late,
-            told: false,
+            notified: false,
         });
     }
 
@@ -116,8 +116,8 @@ impl Oracle {
             .expect("told to somebody who is not inside");
         assert!(holder.token < by && by <= self.highest, "not by {by:?}");
         assert!(holder.passed, "{who:?} was told without cause");
-        assert!(!holder.told, "{who:?} was told twice");
-        holder.told = true;
+        assert!(!holder.notified, "{who:?} was told twice");
+        holder.notified = true;
     }
 
     pub(crate) fn released(&mut self, who: Member, token: Token) {
@@ -133,14 +133,14 @@ impl Oracle {
     }
 
     /// Returns true if it was passed over, does not know it yet, and a live node knows it.
-    pub(crate) fn is_untold(&self, who: Member) -> bool {
+    pub(crate) fn is_unnotified(&self, who: Member) -> bool {
         let tokens = self.inside.iter().map(|holder| holder.token);
         let known = tokens.max().max(Some(self.released));
-        let is_untold = |holder: &Holder| {
-            let is_it = holder.token.by == who && !holder.told;
+        let is_unnotified = |holder: &Holder| {
+            let is_it = holder.token.by == who && !holder.notified;
             is_it && holder.passed && Some(holder.token) < known
         };
-        self.inside.iter().any(is_untold)
+        self.inside.iter().any(is_unnotified)
     }
 
     pub(crate) fn write(&mut self, token: Token) {

@@ -184,15 +184,15 @@ impl Plan {
             .collect();
         self.lives = begun.len() as u32;
         for (at, node, me) in begun {
-            let told = self.told_since_start(node, at);
-            self.faults.push((at, Fault::Start(node, me, told)));
+            let notified = self.notified_since_start(node, at);
+            self.faults.push((at, Fault::Start(node, me, notified)));
         }
         // Those at one time stay in order.
         self.faults.sort_by_key(|(at, _)| *at);
     }
 
     /// The reports to `node` since it was last started, up to this time.
-    fn told_since_start(&self, node: usize, to: Time) -> Vec<Delta> {
+    fn notified_since_start(&self, node: usize, to: Time) -> Vec<Delta> {
         let starts = self.faults.iter().filter_map(|(at, fault)| match fault {
             Fault::Restart(which) if *which == node && *at <= to => Some(*at),
             _ => None,

@@ -52,12 +52,12 @@ fn names(node: &Node) -> Vec<String> {
 #[test]
 fn an_ok_is_never_forgotten_and_what_finds_no_room_is_counted() {
     let mut node = Node::new(1, small(2));
-    node.hears(2, "a", request(1)).unwrap();
-    node.hears(2, "b", request(1)).unwrap();
+    node.receives(2, "a", request(1)).unwrap();
+    node.receives(2, "b", request(1)).unwrap();
     assert_eq!(node.sent().len(), 2);
     // Both have an OK out: there is no room, and no answer.
     for nth in 0..100 {
-        node.hears(3, &format!("c{nth}"), request(1)).unwrap();
+        node.receives(3, &format!("c{nth}"), request(1)).unwrap();
     }
     assert_eq!(
         (node.sent(), names(&node)),
@@ -65,8 +65,8 @@ fn an_ok_is_never_forgotten_and_what_finds_no_room_is_counted() {
     );
     assert_eq!(node.machine().counters().passive_refused, 100);
     // Once one of them is over, there is.
-    node.hears(2, "a", release(1, 1)).unwrap();
-    node.hears(3, "c0", request(1)).unwrap();
+    node.receives(2, "a", release(1, 1)).unwrap();
+    node.receives(3, "c0", request(1)).unwrap();
     assert_eq!(node.sent().len(), 1);
     assert_eq!(names(&node), ["b", "c0"]);
     assert_eq!(node.machine().counters().dropped, 1);
@@ -75,12 +75,12 @@ fn an_ok_is_never_forgotten_and_what_finds_no_room_is_counted() {
 #[test]
 fn a_section_that_was_dropped_comes_back_with_its_floor() {
     let mut node = Node::new(1, small(1));
-    node.hears(2, "a", Message::Floor { token: token(9, 2) })
+    node.receives(2, "a", Message::Floor { token: token(9, 2) })
         .unwrap();
-    node.hears(2, "b", Message::Floor { token: token(4, 2) })
+    node.receives(2, "b", Message::Floor { token: token(4, 2) })
         .unwrap();
     assert_eq!(names(&node), ["b"]);
-    node.hears(3, "a", request(12)).unwrap();
+    node.receives(3, "a", request(12)).unwrap();
     let sent = node.sent();
     assert!(
         matches!(&sent[..], [(3, _, Message::Ok { number: 12, floor, .. })] if *floor == token(9, 2)),
@@ -92,9 +92,9 @@ fn a_section_that_was_dropped_comes_back_with_its_floor() {
 #[test]
 fn with_room_for_all_no_number_of_one_section_shows_in_another() {
     let mut node = Node::new(1, small(2));
-    node.hears(2, "a", Message::Floor { token: token(9, 2) })
+    node.receives(2, "a", Message::Floor { token: token(9, 2) })
         .unwrap();
-    node.hears(3, "b", request(1)).unwrap();
+    node.receives(3, "b", request(1)).unwrap();
     let sent = node.sent();
     assert!(
         matches!(&sent[..], [(3, _, Message::Ok { floor, .. })] if *floor == Token::default()),
@@ -105,14 +105,14 @@ fn with_room_for_all_no_number_of_one_section_shows_in_another() {
 #[test]
 fn what_needs_no_memory_is_answered_without_room() {
     let mut node = Node::new(1, small(1));
-    node.hears(2, "a", request(1)).unwrap();
+    node.receives(2, "a", request(1)).unwrap();
     node.sent();
-    node.hears(2, "b", Message::Floor { token: token(7, 2) })
+    node.receives(2, "b", Message::Floor { token: token(7, 2) })
         .unwrap();
     assert_eq!(names(&node), ["a"]);
     // The floor was kept.
-    node.hears(2, "a", release(1, 0)).unwrap();
-    node.hears(3, "b", request(8)).unwrap();
+    node.receives(2, "a", release(1, 0)).unwrap();
+    node.receives(3, "b", request(8)).unwrap();
     let sent = node.sent();
     assert!(
         matches!(&sent[..], [(3, _, Message::Ok { floor, .. })] if *floor == token(7, 2)),
@@ -142,14 +142,14 @@ fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
         let sent = node.sent();
         sent.iter().any(|it| matches!(it.2, Message::Join { .. }))
     };
-    node.hears(3, "a", join(3)).unwrap();
+    node.receives(3, "a", join(3)).unwrap();
     assert!(takes_part(&mut node));
     let more = config.section.with_tree_limit(2);
     let (a, config) = (name("a"), Some(more));
     node.command(Command::Open { name: a, config }).unwrap();
-    node.hears(4, "a", join(4)).unwrap();
+    node.receives(4, "a", join(4)).unwrap();
     assert!(takes_part(&mut node));
-    node.hears(5, "a", join(5)).unwrap();
+    node.receives(5, "a", join(5)).unwrap();
     assert!(!takes_part(&mut node));
     node.command(Command::Enter(a)).unwrap();
     assert!(takes_part(&mut node));
@@ -171,7 +171,7 @@ fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
     }
     assert!(!node.machine().get(a).unwrap().is_waiting(), "it is told");
     for root in [3, 4] {
-        node.hears(root, "a", release(1, 0)).unwrap();
+        node.receives(root, "a", release(1, 0)).unwrap();
     }
     node.command(Command::Close(a)).unwrap();
     let tick = Timer {
@@ -179,7 +179,7 @@ fn a_section_may_be_opened_with_room_for_more_trees_than_it_was_made_with() {
         timer: selvedge_camera::Timer::Tree,
     };
     node.step(Input::Tick(tick)).unwrap();
-    node.hears(2, "b", request(1)).unwrap();
+    node.receives(2, "b", request(1)).unwrap();
     assert_eq!(names(&node), ["b"]);
 }
 
@@ -199,7 +199,7 @@ fn no_number_of_an_own_request_comes_twice_in_one_life() {
     assert_eq!(number_of(node.sent()), Some(1));
     node.command(Command::Cancel(a)).unwrap();
     node.command(Command::Close(a)).unwrap();
-    node.hears(2, "b", request(1)).unwrap();
+    node.receives(2, "b", request(1)).unwrap();
     assert_eq!(names(&node), ["b"]);
     node.sent();
     // An OK to a request that is over, in a section that was dropped: its sender learns of the end.
@@ -211,7 +211,7 @@ fn no_number_of_an_own_request_comes_twice_in_one_life() {
         more: false,
         floor: Token::default(),
     };
-    node.hears(3, "a", ok.clone()).unwrap();
+    node.receives(3, "a", ok.clone()).unwrap();
     let sent = node.sent();
     assert!(
         matches!(&sent[..], [(3, section, Message::Release { number: 1, .. })] if section == "a"),
@@ -220,7 +220,7 @@ fn no_number_of_an_own_request_comes_twice_in_one_life() {
     node.command(open("a")).unwrap();
     node.command(Command::Enter(a)).unwrap();
     assert_eq!(number_of(node.sent()), Some(2));
-    node.hears(3, "a", ok).unwrap();
+    node.receives(3, "a", ok).unwrap();
     assert_eq!(node.machine().get(a).unwrap().token(), None);
 }
 
@@ -230,8 +230,8 @@ fn open_sections_are_limited_and_none_is_dropped() {
     node.command(open("a")).unwrap();
     node.command(open("b")).unwrap();
     assert_eq!(node.command(open("c")), Err(Reject::Full { limit: 2 }));
-    node.hears(2, "c", request(1)).unwrap();
-    node.hears(2, "d", request(1)).unwrap();
+    node.receives(2, "c", request(1)).unwrap();
+    node.receives(2, "d", request(1)).unwrap();
     assert_eq!(names(&node), ["a", "b", "c"]);
     // Closed sections may exceed the limit until room is needed.
     node.command(Command::Close(name("a"))).unwrap();
@@ -239,18 +239,18 @@ fn open_sections_are_limited_and_none_is_dropped() {
     node.command(open("d")).unwrap();
     assert_eq!(names(&node), ["b", "c", "d"]);
     node.command(Command::Close(name("d"))).unwrap();
-    node.hears(2, "d", request(1)).unwrap();
+    node.receives(2, "d", request(1)).unwrap();
     assert_eq!(node.command(open("e")), Err(Reject::Full { limit: 3 }));
 }
 
 #[test]
 fn a_timer_of_a_section_that_was_dropped_is_passed_over() {
     let mut node = Node::new(1, small(1));
-    node.hears(2, "a", request(1)).unwrap();
+    node.receives(2, "a", request(1)).unwrap();
     assert_eq!(node.driver.timers().count(), 1);
     node.step(Input::Membership(Delta::Confirmed(member(2))))
         .unwrap();
-    node.hears(3, "b", request(1)).unwrap();
+    node.receives(3, "b", request(1)).unwrap();
     assert_eq!(names(&node), ["b"]);
     let (rng, late) = (&mut node.rng, Time::ZERO + Span::secs(99));
     node.driver.expire(late, rng, |_| ());
@@ -268,15 +268,15 @@ fn a_section_is_dropped_when_its_last_tree_is_no_longer_watched() {
         attempt: 1,
     };
     let (up_to, last) = (1, 0);
-    node.hears(2, "a", Message::Join { tree, up_to, last })
+    node.receives(2, "a", Message::Join { tree, up_to, last })
         .unwrap();
-    node.hears(4, "a", release(1, last)).unwrap();
+    node.receives(4, "a", release(1, last)).unwrap();
     node.sent();
-    node.hears(3, "b", request(1)).unwrap();
+    node.receives(3, "b", request(1)).unwrap();
     assert_eq!((node.sent(), names(&node)), (vec![], vec!["a".into()]));
     let (rng, later) = (&mut node.rng, Time::ZERO + Span::secs(1));
     node.driver.expire(later, rng, |_| ());
-    node.hears(3, "b", request(1)).unwrap();
+    node.receives(3, "b", request(1)).unwrap();
     assert_eq!((node.sent().len(), names(&node)), (1, vec!["b".into()]));
 }
 
@@ -318,7 +318,7 @@ fn random_messages_are_survived_within_the_limits() {
             },
             _ => release(number, number % 64),
         };
-        let _judged = node.hears(from, &section, message).is_ok();
+        let _judged = node.receives(from, &section, message).is_ok();
         let section = name(&section);
         let config = None;
         let command = match rng.below(30) {
@@ -380,14 +380,14 @@ fn a_section_without_room_that_was_dropped_abstains_for_what_it_asked_before() {
     let [(2, _, Message::Request { request: asked, .. })] = sent[..] else {
         panic!("{sent:?}");
     };
-    node.hears(2, "a", ok(asked.number)).unwrap();
+    node.receives(2, "a", ok(asked.number)).unwrap();
     node.command(Command::Exit(a)).unwrap();
     node.command(Command::Close(a)).unwrap();
     let floor = Message::Floor { token: token(1, 2) };
-    node.hears(2, "b", floor).unwrap();
+    node.receives(2, "b", floor).unwrap();
     assert_eq!(names(&node), ["b"]);
     node.sent();
-    node.hears(3, "a", request(9)).unwrap();
+    node.receives(3, "a", request(9)).unwrap();
     let sent = node.sent();
     let [(3, _, Message::Abstain { over, .. })] = sent[..] else {
         panic!("{sent:?}");
@@ -413,7 +413,7 @@ fn tokens_never_fall_where_a_section_is_opened_again_with_less_slack() {
         let [(2, _, Message::Request { request, .. })] = sent[..] else {
             panic!("{sent:?}");
         };
-        node.hears(2, "a", ok(request.number)).unwrap();
+        node.receives(2, "a", ok(request.number)).unwrap();
         node.command(Command::Exit(a)).unwrap();
         request
     };
@@ -448,15 +448,15 @@ fn what_was_asked_in_a_section_before_it_was_dropped_is_over() {
         let [(2, _, Message::Request { request, .. })] = sent[..] else {
             panic!("{sent:?}");
         };
-        node.hears(2, "a", ok(request.number)).unwrap();
+        node.receives(2, "a", ok(request.number)).unwrap();
         node.command(Command::Exit(a)).unwrap();
         node.command(Command::Close(a)).unwrap();
         let floor = Message::Floor { token: token(1, 2) };
-        node.hears(2, "b", floor).unwrap();
+        node.receives(2, "b", floor).unwrap();
         assert_eq!(names(&node), ["b"]);
         assert_eq!(node.sent(), []);
         // It does not know that nothing is open.
-        node.hears(2, "a", ok(request.number)).unwrap();
+        node.receives(2, "a", ok(request.number)).unwrap();
         let sent = node.sent();
         let over = match sent[..] {
             [(2, _, Message::Release { over, .. })] => over,

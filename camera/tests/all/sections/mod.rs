@@ -68,7 +68,7 @@ impl Node {
         }
     }
 
-    fn hears(&mut self, from: u64, section: &str, message: Message) -> Result<(), Reject> {
+    fn receives(&mut self, from: u64, section: &str, message: Message) -> Result<(), Reject> {
         let section = name(section);
         let message = selvedge_camera::sections::Message { section, message };
         let from = member(from);
@@ -109,7 +109,7 @@ fn a_section_that_is_not_open_is_refused_by_name() {
         "section unknown: \"door\" is not open on this node: give Open first"
     );
     // Taking part for others is not to have it open.
-    node.hears(
+    node.receives(
         2,
         "door",
         Message::Floor {
@@ -179,7 +179,7 @@ fn a_section_opened_later_is_told_who_is_here_and_who_is_over() {
     let asked: Vec<u64> = node.sent().into_iter().map(|it| it.0).collect();
     assert_eq!(asked, [2, 5]);
     // Messages of a life that has ended are ignored.
-    node.hears(
+    node.receives(
         4,
         "door",
         Message::Floor {
@@ -202,9 +202,13 @@ fn what_is_about_this_node_itself_is_refused_and_changes_no_section() {
     }
     node.step(Input::Membership(Delta::Suspected(member(1))))
         .unwrap();
-    let refused = node.hears(1, "a", Message::Wait { number: 1 }).unwrap_err();
+    let refused = node
+        .receives(1, "a", Message::Wait { number: 1 })
+        .unwrap_err();
     assert!(refused.is_misbehaviour(), "{refused}");
-    let refused = node.hears(1, "c", Message::Wait { number: 1 }).unwrap_err();
+    let refused = node
+        .receives(1, "c", Message::Wait { number: 1 })
+        .unwrap_err();
     assert!(refused.is_misbehaviour(), "{refused}");
     assert_eq!(node.machine().get(name("c")), None);
 }
@@ -214,8 +218,8 @@ fn a_bound_is_for_all_sections_and_those_to_come() {
     let mut node = Node::new(1, Config::new(1));
     node.command(open("a")).unwrap();
     let refused = node.command(Command::Bound(0)).unwrap_err();
-    let says = "the settings were refused: section: upper is 0: set it to at least 1";
-    assert_eq!(refused.to_string(), says);
+    let reports = "the settings were refused: section: upper is 0: set it to at least 1";
+    assert_eq!(refused.to_string(), reports);
     node.command(Command::Bound(9)).unwrap();
     node.command(open("b")).unwrap();
     assert_eq!(node.machine().config().section.upper, 9);
@@ -275,7 +279,7 @@ fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
             last,
         };
         let rival = u64::MAX;
-        node.hears(rival, "door", Message::Request { request, after })
+        node.receives(rival, "door", Message::Request { request, after })
             .unwrap();
         node.sent();
         let tree = TreeId {
@@ -284,8 +288,9 @@ fn a_name_leaves_no_room_for_the_slow_path_in_the_shortest_frames() {
             attempt: 1,
         };
         let join = Message::Join { tree, up_to, last };
-        node.hears(2, "door", join).unwrap();
-        node.hears(rival, "door", Message::Nack { tree }).unwrap();
+        node.receives(2, "door", join).unwrap();
+        node.receives(rival, "door", Message::Nack { tree })
+            .unwrap();
         let sent = node.sent();
         match sent.iter().find(|it| it.0 == 2).map(|it| &it.2) {
             Some(Message::Nack { .. }) => assert!(!slow_path, "{frame_budget}"),

@@ -34,7 +34,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             renewal: number(bytes) as u32,
             lease: Span(number(bytes)),
             state: match bytes.take() {
-                0..32 => LeaderState::Gone,
+                0..32 => LeaderState::Ended,
                 32..64 => LeaderState::Few,
                 _ => LeaderState::Leads,
             },

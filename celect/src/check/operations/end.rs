@@ -35,13 +35,13 @@ impl World {
         for at in seats.clone() {
             self.play(Operation::Announce(at), none)?;
         }
-        for gone in self.watch.gone.clone() {
+        for ended in self.watch.ended.clone() {
             for &at in &up {
-                self.play(Operation::Learn(at, Delta::Failed(gone)), none)?;
+                self.play(Operation::Learn(at, Delta::Failed(ended)), none)?;
             }
         }
         // If more nodes were believed alive than are remembered, a live node may be forgotten.
-        if self.watch.gone.len() >= self.watch.settings.nodes {
+        if self.watch.ended.len() >= self.watch.settings.nodes {
             for at in seats {
                 self.play(Operation::Announce(at), none)?;
             }

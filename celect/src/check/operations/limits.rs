@@ -21,7 +21,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
     let machine = driver.machine();
     let peers = machine.config.peer_limit as usize;
     let timers = driver.timers().count();
-    let told = machine
+    let notified = machine
         .announcement
         .as_ref()
         .map_or(0, |it| it.awaited.len());
@@ -30,7 +30,7 @@ pub(super) fn check_limits(driver: &Driver<Celect<Order>>) -> Result<(), String>
         ("listed", machine.members().count(), peers),
         ("remembered", machine.peers.remembered(), 2 * peers + 2),
         ("timers", timers, 13),
-        ("not yet notified", told, peers + 1),
+        ("not yet notified", notified, peers + 1),
     ])?;
     if let Some(lease) = &machine.lease {
         let (on_the_way, acknowledged) = lease.sizes();

@@ -12,18 +12,18 @@ impl World {
     /// Decodes any delta that membership may report of a node; a certain end only for a life that has
     /// ended.
     pub(super) fn delta(&self, bytes: &mut Bytes<'_>) -> Delta {
-        let (seats, gone) = (self.mesh.seats(), &self.watch.gone);
-        let about = bytes.pick(seats.len() + gone.len());
+        let (seats, ended) = (self.mesh.seats(), &self.watch.ended);
+        let about = bytes.pick(seats.len() + ended.len());
         let byte = bytes.take();
         let Some(seat) = seats.get(about) else {
-            let gone = gone.get(about - seats.len());
-            let gone = gone.copied().unwrap_or_default();
+            let ended = ended.get(about - seats.len());
+            let ended = ended.copied().unwrap_or_default();
             return match byte & 7 {
-                0 => Delta::Suspected(gone),
-                1 => Delta::Joined(gone),
-                2 => Delta::Left(gone),
-                3 => Delta::Confirmed(gone),
-                _ => Delta::Failed(gone),
+                0 => Delta::Suspected(ended),
+                1 => Delta::Joined(ended),
+                2 => Delta::Left(ended),
+                3 => Delta::Confirmed(ended),
+                _ => Delta::Failed(ended),
             };
         };
         let (first, now) = (seat.first().incarnation, seat.me().incarnation);

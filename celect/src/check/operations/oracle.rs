@@ -78,7 +78,7 @@ impl Oracle {
     ) -> Result<(), String> {
         for effect in effects {
             match effect {
-                Effect::Event(event) => self.told(after.me, event)?,
+                Effect::Event(event) => self.notified(after.me, event)?,
                 Effect::Send {
                     to,
                     message: Message::Appoint { ballot, .. },
@@ -177,7 +177,7 @@ impl Oracle {
         Ok(())
     }
 
-    fn told(&mut self, who: Member, event: &Event) -> Result<(), String> {
+    fn notified(&mut self, who: Member, event: &Event) -> Result<(), String> {
         match event {
             Event::Electing(ballot) => {
                 self.seen.elections += 1;

@@ -176,9 +176,9 @@ impl Settings {
         NodeId(self.first.id.0.wrapping_add(node as u64))
     }
 
-    /// Returns an id that no node had, after `gone` nodes have died for good.
-    pub(super) fn next_id(&self, gone: usize) -> NodeId {
-        self.id(self.nodes + gone)
+    /// Returns an id that no node had, after `ended` nodes have died for good.
+    pub(super) fn next_id(&self, ended: usize) -> NodeId {
+        self.id(self.nodes + ended)
     }
 
     /// A node in its first life.

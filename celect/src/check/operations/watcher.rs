@@ -22,7 +22,7 @@ pub(super) struct Watcher {
     oracle: Oracle,
     pub(super) summary: Summary,
     /// The nodes that died with an id that does not come back, in order.
-    pub(super) gone: Vec<Member>,
+    pub(super) ended: Vec<Member>,
     /// True if the current operation delivers messages that nodes sent.
     pub(super) is_delivering: bool,
     /// The next node that comes back has another id.
@@ -38,7 +38,7 @@ impl Watcher {
             rules: Rules::published(rules),
             oracle: Oracle::default(),
             summary: Summary::default(),
-            gone: Vec::new(),
+            ended: Vec::new(),
             is_delivering: false,
             is_renamed: false,
             before: None,
@@ -141,8 +141,8 @@ impl Watch<Celect<Order>> for Watcher {
     fn restart(&mut self, seat: usize, before: Member) -> Option<(Member, Celect<Order>)> {
         let incarnation = before.incarnation.next();
         let id = if self.is_renamed {
-            let id = self.settings.next_id(self.gone.len());
-            self.gone.push(before);
+            let id = self.settings.next_id(self.ended.len());
+            self.ended.push(before);
             id
         } else {
             before.id

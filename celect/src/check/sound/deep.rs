@@ -53,7 +53,7 @@ fn troubles() -> Vec<Scenario> {
         if protocol.prefers() {
             Setup {
                 xy: (2, 1),
-                told: SUSPECTED,
+                notified: SUSPECTED,
                 leads: Leads::One,
                 ..setup
             }

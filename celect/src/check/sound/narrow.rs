@@ -9,14 +9,14 @@ use crate::Command::{self, Elect};
 use crate::check::{Lists, Promise, Setup, breaks, holds};
 
 pub(super) fn narrow() -> Vec<Scenario> {
-    let mut all = unheard();
+    let mut all = unanswered();
     all.extend(little_room());
     all.extend(returns());
     all
 }
 
 /// No node is notified, and only time repairs it.
-fn unheard() -> Vec<Scenario> {
+fn unanswered() -> Vec<Scenario> {
     let four = Setup {
         lists: Lists::Given(&[&[], &[], &[1, 2, 4], &[3]]),
         commands: &[&[], &[], &[], &[Elect]],

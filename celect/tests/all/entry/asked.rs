@@ -37,7 +37,7 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
     for (nth, suspicions) in suspicions.iter().enumerate() {
         for &(id, count) in *suspicions {
             for _ in 0..count {
-                mesh.tell(nth as u64 + 1, Delta::Suspected(member(id)));
+                mesh.notify(nth as u64 + 1, Delta::Suspected(member(id)));
             }
         }
     }

@@ -10,14 +10,14 @@ fn sent(mesh: &Mesh, from: u64) -> Vec<(u64, &Message)> {
     from.map(|(_, to, message)| (to.id.0, message)).collect()
 }
 
-fn leaders_told(mesh: &Mesh, from: u64) -> Vec<u64> {
+fn leaders_notified(mesh: &Mesh, from: u64) -> Vec<u64> {
     let sent = sent(mesh, from).into_iter();
     sent.filter(|(_, message)| matches!(message, Message::Leader { .. }))
         .map(|(to, _)| to)
         .collect()
 }
 
-fn leader_is(id: u64, told: &[u64]) -> Message {
+fn leader_is(id: u64, notified: &[u64]) -> Message {
     Message::Leader {
         ballot: Ballot {
             epoch: 1,
@@ -28,11 +28,11 @@ fn leader_is(id: u64, told: &[u64]) -> Message {
         renewal: 0,
         lease: Span::ZERO,
         state: selvedge_celect::LeaderState::Leads,
-        covered: told.iter().copied().map(member).collect(),
+        covered: notified.iter().copied().map(member).collect(),
     }
 }
 
-fn hear(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
+fn receive(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
     let from = member(from);
     mesh.step(id, Input::Message { from, message }).unwrap();
 }
@@ -63,11 +63,11 @@ fn an_answer_that_nobody_waits_for_is_counted() {
         initiator: member(3),
         step: 0,
     };
-    hear(&mut mesh, 3, 1, answer(never));
+    receive(&mut mesh, 3, 1, answer(never));
     let stale = |mesh: &Mesh| mesh.nodes[2].machine().counters().stale;
     assert_eq!(stale(&mesh), 1, "no election");
     mesh.elect(3);
-    hear(&mut mesh, 3, 1, answer(never));
+    receive(&mut mesh, 3, 1, answer(never));
     assert_eq!(stale(&mesh), 2, "another election");
     let asked: Vec<u64> = sent(&mesh, 3).into_iter().map(|it| it.0).collect();
     let ballot = sent(&mesh, 3).into_iter().find_map(|it| match it.1 {
@@ -75,7 +75,7 @@ fn an_answer_that_nobody_waits_for_is_counted() {
         _ => None,
     });
     let other = (1..=6).find(|id| *id != 3 && !asked.contains(id)).unwrap();
-    hear(&mut mesh, 3, other, answer(ballot.unwrap()));
+    receive(&mut mesh, 3, other, answer(ballot.unwrap()));
     assert_eq!(stale(&mesh), 3, "it was not asked");
 }
 
@@ -99,30 +99,30 @@ fn only_the_end_of_this_very_life_is_refused() {
 #[test]
 fn a_leader_is_passed_on_to_those_whom_nobody_told() {
     let mut mesh = Mesh::new(6, Config::new(1, 1));
-    hear(&mut mesh, 2, 1, leader_is(1, &[2, 3, 5]));
-    assert_eq!(leaders_told(&mesh, 2), [4, 6]);
+    receive(&mut mesh, 2, 1, leader_is(1, &[2, 3, 5]));
+    assert_eq!(leaders_notified(&mesh, 2), [4, 6]);
     // A faulty node may send it like this.
     let mut mesh = Mesh::new(6, Config::new(1, 1));
-    hear(&mut mesh, 2, 1, leader_is(1, &[5, 3, 2]));
-    assert_eq!(leaders_told(&mesh, 2), [4, 6]);
+    receive(&mut mesh, 2, 1, leader_is(1, &[5, 3, 2]));
+    assert_eq!(leaders_notified(&mesh, 2), [4, 6]);
 }
 
 /// At most c of the lower nodes lack the newcomer, and f are dead, so one of c + f + 2 notifies it.
 #[test]
 fn a_newcomer_is_told_by_those_that_are_among_the_lowest() {
-    for (c, f, tell) in [(0, 0, 2), (1, 0, 3), (0, 1, 3), (1, 1, 4)] {
+    for (c, f, notify) in [(0, 0, 2), (1, 0, 3), (0, 1, 3), (1, 1, 4)] {
         let mut mesh = Mesh::new(6, Config::new(c, f));
         mesh.elect(3);
         mesh.pass(Span::secs(3));
         assert_eq!(mesh.leaders(), [Some(1); 6]);
         for id in 1..=6 {
-            mesh.tell(id, Delta::Joined(member(9)));
+            mesh.notify(id, Delta::Joined(member(9)));
         }
-        let told: Vec<u64> = (1..=6)
-            .filter(|&id| leaders_told(&mesh, id) == [9])
+        let notified: Vec<u64> = (1..=6)
+            .filter(|&id| leaders_notified(&mesh, id) == [9])
             .collect();
-        let expected: Vec<u64> = (1..=tell).collect();
-        assert_eq!(told, expected, "c = {c}, f = {f}");
+        let expected: Vec<u64> = (1..=notify).collect();
+        assert_eq!(notified, expected, "c = {c}, f = {f}");
     }
 }
 
@@ -130,15 +130,15 @@ fn a_newcomer_is_told_by_those_that_are_among_the_lowest() {
 #[test]
 fn a_newcomer_that_leads_or_heard_a_multicast_is_told_nothing() {
     let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], Config::new(1, 1));
-    hear(&mut mesh, 2, 1, leader_is(1, &[2, 3]));
+    receive(&mut mesh, 2, 1, leader_is(1, &[2, 3]));
     mesh.wire.clear();
-    mesh.tell(2, Delta::Joined(member(1)));
-    assert!(leaders_told(&mesh, 2).is_empty());
+    mesh.notify(2, Delta::Joined(member(1)));
+    assert!(leaders_notified(&mesh, 2).is_empty());
 
     let mut mesh = Mesh::new(3, multicast(Protocol::Base, 0, 0));
     mesh.elect(3);
     mesh.pass(Span::secs(3));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
-    mesh.tell(1, Delta::Joined(member(9)));
-    assert!(leaders_told(&mesh, 1).is_empty());
+    mesh.notify(1, Delta::Joined(member(9)));
+    assert!(leaders_notified(&mesh, 1).is_empty());
 }

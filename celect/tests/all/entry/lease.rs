@@ -46,7 +46,7 @@ fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
     assert!(mesh.nodes[0].machine().leads().is_some());
     mesh.cut.push(1);
     for id in 2..=3 {
-        mesh.tell(1, Delta::Failed(member(id)));
+        mesh.notify(1, Delta::Failed(member(id)));
     }
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.nodes[0].machine().leads(), None);
@@ -70,8 +70,8 @@ fn a_lease_that_ran_out_is_renewed_by_the_leader_alone() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.leader(2), None);
     assert_eq!(mesh.leader(1), Some(1));
-    mesh.tell(2, Delta::Suspected(member(1)));
-    mesh.tell(2, Delta::Refuted(member(1)));
+    mesh.notify(2, Delta::Suspected(member(1)));
+    mesh.notify(2, Delta::Refuted(member(1)));
     assert_eq!(mesh.leader(2), None);
     mesh.cut.clear();
     mesh.events.clear();
@@ -101,8 +101,8 @@ fn a_leader_that_holds_all_others_failed_ends() {
         mesh.elect(3);
         mesh.pass(Span::secs(1));
         mesh.cut.push(1);
-        mesh.tell(1, Delta::Failed(member(2)));
-        mesh.tell(1, Delta::Failed(member(3)));
+        mesh.notify(1, Delta::Failed(member(2)));
+        mesh.notify(1, Delta::Failed(member(3)));
         assert_eq!(ends(&mut mesh, |_| ()), expected, "c = {c}");
     }
 }
@@ -115,8 +115,8 @@ fn one_who_acknowledges_twice_is_one() {
     mesh.pass(Span::secs(1));
     mesh.cut.extend([3, 4]);
     let flaps = |mesh: &mut Mesh| {
-        mesh.tell(1, Delta::Failed(member(2)));
-        mesh.tell(1, Delta::Refuted(member(2)));
+        mesh.notify(1, Delta::Failed(member(2)));
+        mesh.notify(1, Delta::Refuted(member(2)));
     };
     assert!(ends(&mut mesh, flaps));
 }
@@ -167,16 +167,16 @@ fn a_renewal_that_is_passed_on_does_not_bring_back_a_leader_that_failed() {
     let acknowledged = Rc::new(RefCell::new(0));
     let counted = Rc::clone(&acknowledged);
     mesh.fate = Box::new(move |(from, _, message): &Letter, _| {
-        let is_heard = matches!(message, Message::LeaderAck { .. });
-        *counted.borrow_mut() += usize::from(is_heard && *from == member(3));
+        let is_received = matches!(message, Message::LeaderAck { .. });
+        *counted.borrow_mut() += usize::from(is_received && *from == member(3));
         1
     });
-    mesh.tell(3, Delta::Failed(member(1)));
+    mesh.notify(3, Delta::Failed(member(1)));
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.leader(3), None);
     assert_eq!(*acknowledged.borrow(), 0, "who acknowledges, follows");
     // The failure was false.
-    mesh.tell(3, Delta::Refuted(member(1)));
+    mesh.notify(3, Delta::Refuted(member(1)));
     mesh.pass(Span::secs(4));
     assert_eq!(mesh.leader(3), Some(1));
     assert!(*acknowledged.borrow() > 0);
@@ -260,11 +260,11 @@ fn acknowledgements_that_are_later_than_the_next_renewal_count() {
     let late = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&late);
     mesh.fate = Box::new(move |letter: &Letter, _| {
-        let is_heard = matches!(letter.2, Message::LeaderAck { .. });
-        if is_heard {
+        let is_received = matches!(letter.2, Message::LeaderAck { .. });
+        if is_received {
             noted.borrow_mut().push(letter.clone());
         }
-        usize::from(!is_heard)
+        usize::from(!is_received)
     });
     mesh.elect(3);
     let mut before: Vec<Letter> = Vec::new();
@@ -287,12 +287,12 @@ fn a_renewal_that_nobody_was_told_of_counts_a_third_of_a_lease_later() {
     mesh.elect(2);
     mesh.pass(Span::secs(4));
     assert_eq!(leads_until(&mesh), Some(11));
-    mesh.tell(1, Delta::Failed(member(2)));
+    mesh.notify(1, Delta::Failed(member(2)));
     mesh.pass(Span::secs(3));
     assert_eq!(leads_until(&mesh), Some(11));
     // A late acknowledgement of an earlier renewal.
     let ballot = mesh.nodes[0].machine().leads().unwrap();
-    mesh.tell(1, Delta::Refuted(member(2)));
+    mesh.notify(1, Delta::Refuted(member(2)));
     let (from, message) = (member(2), Message::LeaderAck { ballot, renewal: 1 });
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(leads_until(&mesh), Some(11));
@@ -354,7 +354,7 @@ fn all_take_the_lease_of_the_leader() {
         let lives = Celect::new(member(id), config, ById).unwrap();
         mesh.nodes[id as usize - 1] = Driver::new(lives);
         for other in (1..=3).filter(|&it| it != id) {
-            mesh.tell(id, Delta::Joined(member(other)));
+            mesh.notify(id, Delta::Joined(member(other)));
         }
     }
     mesh.elect(3);
@@ -415,8 +415,8 @@ fn who_acknowledges_is_renewed_though_it_is_not_on_the_list_of_the_leader() {
 fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
     let config = Config::new(1, 0).with_lease(Some(Span::secs(9)));
     let mut mesh = Mesh::with_lists(&[vec![2], vec![1], vec![1, 2]], config);
-    let told = Rc::new(RefCell::new(0));
-    let noted = Rc::clone(&told);
+    let notified = Rc::new(RefCell::new(0));
+    let noted = Rc::clone(&notified);
     mesh.fate = Box::new(move |(from, to, message): &Letter, _| {
         let is_leader = matches!(message, Message::Leader { .. });
         *noted.borrow_mut() += u32::from(is_leader && (from.id.0, to.id.0) == (1, 3));
@@ -425,12 +425,12 @@ fn who_is_not_listed_and_acknowledges_no_more_is_renewed_no_more() {
     mesh.elect(3);
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
-    assert!(told.take() > 15, "one each third of the lease");
+    assert!(notified.take() > 15, "one each third of the lease");
     mesh.cut.push(3);
     mesh.pass(Span::secs(15));
-    assert!(told.take() > 0);
+    assert!(notified.take() > 0);
     mesh.pass(Span::secs(60));
-    assert_eq!(told.take(), 0);
+    assert_eq!(notified.take(), 0);
     assert_eq!(mesh.leader(1), Some(1), "2 acknowledges");
     let mut expiries = mesh.nodes[0].timers().filter_map(|(timer, _)| match timer {
         Timer::Expiry(slot) => Some(slot),
@@ -452,8 +452,8 @@ fn who_heard_of_a_former_election_does_not_renew_the_lease_of_this_one() {
     mesh.elect(1);
     // All receive LEADER, and no acknowledgement arrives.
     mesh.fate = Box::new(|(_, to, message), _| {
-        let is_heard = to.id.0 == 1 && matches!(message, Message::LeaderAck { .. });
-        usize::from(!is_heard)
+        let is_received = to.id.0 == 1 && matches!(message, Message::LeaderAck { .. });
+        usize::from(!is_received)
     });
     mesh.pass(Span::secs(1));
     assert_ne!(mesh.nodes[0].machine().leads(), Some(former));

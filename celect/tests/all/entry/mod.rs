@@ -12,11 +12,11 @@ mod asked;
 mod edges;
 mod lease;
 use crate::mesh;
+mod notified;
 mod quiet;
 mod refused;
 mod room;
 mod takeover;
-mod told;
 
 use alloc::rc::Rc;
 use core::cell::RefCell;

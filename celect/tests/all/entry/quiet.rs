@@ -41,7 +41,7 @@ fn leader(ballot: Ballot, id: u64) -> Message {
     }
 }
 
-fn hear(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
+fn receive(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
     let from = member(from);
     mesh.step(id, Input::Message { from, message }).unwrap();
 }
@@ -67,10 +67,10 @@ fn appointed(mesh: &Mesh) -> Option<(Member, Ballot)> {
 fn who_answered_waits_for_the_initiator_for_as_long_as_it_is_not_said_to_have_failed() {
     let mut mesh = Mesh::new(3, Config::new(1, 0));
     mesh.cut.push(1);
-    hear(&mut mesh, 2, 1, query(1, 1, 0, 0));
+    receive(&mut mesh, 2, 1, query(1, 1, 0, 0));
     mesh.pass(Span::secs(60));
     assert!(mesh.events.is_empty(), "{:?}", mesh.events);
-    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leader(2), Some(2));
 }
@@ -81,13 +81,13 @@ fn who_gave_way_without_patience_waits_for_the_membership_service() {
     let mut mesh = Mesh::new(3, config);
     mesh.cut.push(1);
     mesh.elect(2);
-    hear(&mut mesh, 2, 1, query(1, 1, 0, 0));
+    receive(&mut mesh, 2, 1, query(1, 1, 0, 0));
     let yielded = |it: &(u64, Event)| matches!(it, (2, Event::Yielded { .. }));
     assert!(mesh.events.iter().any(yielded));
     mesh.events.clear();
     mesh.pass(Span::secs(60));
     assert!(mesh.events.is_empty(), "{:?}", mesh.events);
-    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leader(2), Some(2));
 }
@@ -99,9 +99,9 @@ fn where_nothing_is_acknowledged_nobody_is_corrected() {
     for (retries, corrected) in [(0, 0), (1, 1)] {
         let config = Config::new(1, 0).with_retries(retries);
         let mut mesh = Mesh::with_lists(&[vec![], vec![], vec![]], config);
-        hear(&mut mesh, 2, 1, leader(ballot(1), 1));
+        receive(&mut mesh, 2, 1, leader(ballot(1), 1));
         mesh.wire.clear();
-        hear(&mut mesh, 2, 3, leader(ballot(3), 3));
+        receive(&mut mesh, 2, 3, leader(ballot(3), 3));
         assert_eq!(mesh.wire.len(), corrected, "{:?}", mesh.wire);
         assert_eq!(mesh.leader(2), Some(1));
     }
@@ -113,7 +113,7 @@ fn time_to_answer(mesh: &mut Mesh, named: u64) -> Span {
     let [(other, ballot)] = asked(mesh, 3)[..] else {
         panic!("{:?}", mesh.wire);
     };
-    hear(mesh, 3, other, answer(ballot, &[member(named)]));
+    receive(mesh, 3, other, answer(ballot, &[member(named)]));
     assert_eq!(appointed(mesh).map(|it| it.0), Some(member(named)));
     let mut timers = mesh.nodes[2].timers();
     let (_, at) = timers.find(|it| it.0 == Timer::Answer).unwrap();
@@ -126,17 +126,17 @@ fn who_is_not_lost_has_a_timeout_for_each_attempt() {
     let config = Config::new(0, 0);
     let following = || {
         let mut mesh = Mesh::new(3, config);
-        hear(&mut mesh, 3, 1, leader(ballot(1), 1));
+        receive(&mut mesh, 3, 1, leader(ballot(1), 1));
         mesh.wire.clear();
         mesh
     };
     assert_eq!(time_to_answer(&mut following(), 1), config.timeout);
     let mut lost = following();
-    lost.tell(3, Delta::Failed(member(1)));
+    lost.notify(3, Delta::Failed(member(1)));
     assert_eq!(time_to_answer(&mut lost, 2), config.timeout);
     let third = Span(config.timeout.0 / 3);
     let mut lost = following();
-    lost.tell(3, Delta::Failed(member(1)));
+    lost.notify(3, Delta::Failed(member(1)));
     assert_eq!(time_to_answer(&mut lost, 1), third);
 }
 
@@ -146,10 +146,10 @@ fn more_to_tolerate_does_not_hold_up_an_election_that_had_enough() {
     let mut mesh = Mesh::new(4, Config::new(0, 0));
     mesh.elect(3);
     let (other, of_run) = asked(&mesh, 3)[0];
-    hear(&mut mesh, 3, other, answer(of_run, &[member(1)]));
+    receive(&mut mesh, 3, other, answer(of_run, &[member(1)]));
     let (_, by) = appointed(&mesh).unwrap();
     mesh.command(3, Command::Tolerate { c: 2, f: 0 });
-    hear(&mut mesh, 3, 1, leader(by, 1));
+    receive(&mut mesh, 3, 1, leader(by, 1));
     let concluded = mesh.events.iter().find_map(|it| match it {
         (3, Event::Concluded { c, .. }) => Some(*c),
         _ => None,
@@ -165,7 +165,7 @@ fn a_former_life_that_is_named_late_does_not_take_the_place_of_the_present_one()
     mesh.elect(4);
     let present = Member::new(1, 1);
     for ((other, ballot), named) in asked(&mesh, 4).into_iter().zip([present, member(1)]) {
-        hear(&mut mesh, 4, other, answer(ballot, &[named]));
+        receive(&mut mesh, 4, other, answer(ballot, &[named]));
     }
     assert_eq!(appointed(&mesh).map(|it| it.0), Some(present));
 }
@@ -177,10 +177,10 @@ fn where_preferences_count_nobody_is_asked_anew_for_one_who_has_left() {
         .with_protocol(Protocol::Preferred)
         .with_x(2);
     let mut mesh = Mesh::new(3, config);
-    mesh.tell(3, Delta::Left(member(1)));
+    mesh.notify(3, Delta::Left(member(1)));
     mesh.elect(3);
     let (other, ballot) = asked(&mesh, 3)[0];
-    hear(&mut mesh, 3, other, answer(ballot, &[member(1), member(2)]));
+    receive(&mut mesh, 3, other, answer(ballot, &[member(1), member(2)]));
     assert_eq!(appointed(&mesh).map(|it| it.0), Some(member(2)));
     assert_eq!(mesh.nodes[2].machine().counters().rounds, 0);
 }
@@ -193,7 +193,7 @@ fn short() -> Mesh {
 
 /// Returns the answer of 1: the number of its candidates, and the other nodes that it names.
 fn answered(mesh: &mut Mesh, query: Message) -> (usize, Vec<Member>) {
-    hear(mesh, 1, 2, query);
+    receive(mesh, 1, 2, query);
     match mesh.wire.pop() {
         Some((
             _,

@@ -14,7 +14,7 @@ fn too_few_nodes_are_a_typed_error_and_then_an_event() {
         })
     );
     // One more node is known, and knows no other.
-    alone.tell(1, Delta::Joined(member(2)));
+    alone.notify(1, Delta::Joined(member(2)));
     alone.elect(1);
     alone.pass(Span::secs(3));
     let starved = |(_, event): &&(u64, Event)| {
@@ -33,7 +33,7 @@ fn too_few_nodes_are_a_typed_error_and_then_an_event() {
     let mut more = Mesh::with_lists(&[vec![2], vec![], vec![]], Config::new(2, 0));
     more.elect(1);
     more.pass(Span::secs(1));
-    more.tell(2, Delta::Joined(member(3)));
+    more.notify(2, Delta::Joined(member(3)));
     more.pass(Span::secs(2));
     assert_eq!(more.leaders(), [Some(1); 3]);
 }
@@ -111,7 +111,7 @@ fn settings_that_cannot_work_are_named() {
     let leased = FINE.with_lease(Some(Span::millis(3)));
     // If drift takes two thirds, the lease expires when its renewal is due.
     assert_eq!(leased.with_drift(666_666).check(), Ok(()));
-    for (config, says) in [
+    for (config, reports) in [
         (FINE.with_x(0), "x is 0"),
         (FINE.with_timeout(Span::ZERO), "timeout is 0 us"),
         (FINE.with_attempts(0), "attempts is 0"),
@@ -128,7 +128,7 @@ fn settings_that_cannot_work_are_named() {
         let made = Celect::new(member(1), config, ById).map(drop);
         assert_eq!(made, Err(refused));
         let message = refused.to_string();
-        assert!(message.starts_with(says), "{message}");
+        assert!(message.starts_with(reports), "{message}");
     }
 }
 

@@ -42,12 +42,12 @@ fn the_dead_take_no_place_of_the_living() {
         mesh.pass(Span::secs(1));
         for dead in 100..120 {
             for id in [1, 2] {
-                mesh.tell(id, Delta::Joined(member(dead)));
-                mesh.tell(id, end(member(dead)));
+                mesh.notify(id, Delta::Joined(member(dead)));
+                mesh.notify(id, end(member(dead)));
             }
         }
         for id in [1, 2] {
-            mesh.tell(id, Delta::Joined(member(3)));
+            mesh.notify(id, Delta::Joined(member(3)));
         }
         mesh.pass(Span::secs(1));
         assert_eq!(listed(&mesh, 1), [2, 3]);
@@ -63,10 +63,10 @@ fn ends_of_those_who_were_never_here_take_no_place() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
         let mut mesh = Mesh::with_lists(&[vec![], vec![1]], limited(1));
         for stranger in 100..120 {
-            mesh.tell(1, end(member(stranger)));
+            mesh.notify(1, end(member(stranger)));
         }
         mesh.elect(1);
-        mesh.tell(1, Delta::Joined(member(2)));
+        mesh.notify(1, Delta::Joined(member(2)));
         mesh.pass(Span::secs(1));
         assert_eq!(listed(&mesh, 1), [2]);
         assert_eq!(mesh.leaders(), [Some(1); 2]);
@@ -80,13 +80,13 @@ fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
         let config = limited(1).with_spread(Span::ZERO);
         let mut mesh = Mesh::with_lists(&[vec![3], vec![3], vec![2]], config);
-        mesh.tell(3, Delta::Joined(member(1)));
+        mesh.notify(3, Delta::Joined(member(1)));
         mesh.elect(3);
         mesh.pass(Span::secs(1));
         assert_eq!((listed(&mesh, 3), mesh.leader(3)), (vec![2], Some(2)));
         mesh.cut.push(2);
         mesh.events.clear();
-        mesh.tell(3, end(member(2)));
+        mesh.notify(3, end(member(2)));
         assert_eq!(listed(&mesh, 3), [1]);
         mesh.pass(Span::secs(1));
         let elected = mesh.events.iter().filter_map(|(id, it)| match it {
@@ -105,7 +105,7 @@ fn who_gets_the_place_of_the_leader_is_in_the_election_for_it() {
 fn led_by_a_stranger() -> Mesh {
     let lists = [vec![2], vec![3, 4], vec![2, 4], vec![2, 3]];
     let mut mesh = Mesh::with_lists(&lists, limited(2));
-    mesh.tell(2, Delta::Joined(member(1)));
+    mesh.notify(2, Delta::Joined(member(1)));
     assert_eq!(listed(&mesh, 2), [3, 4]);
     assert_eq!(mesh.nodes[1].machine().counters().no_room, 1);
     passes_on(&mut mesh, (3, 2), member(1));
@@ -119,7 +119,7 @@ fn led_by_a_stranger() -> Mesh {
 fn a_leader_without_a_place_that_fails_is_replaced() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
         let mut mesh = led_by_a_stranger();
-        mesh.tell(2, end(member(1)));
+        mesh.notify(2, end(member(1)));
         assert_eq!(mesh.leader(2), None);
         mesh.pass(Span::secs(10));
         assert_eq!(mesh.leaders(), [Some(2); 3]);
@@ -130,7 +130,7 @@ fn a_leader_without_a_place_that_fails_is_replaced() {
 #[test]
 fn a_leader_without_a_place_that_restarts_is_replaced() {
     let mut mesh = led_by_a_stranger();
-    mesh.tell(2, Delta::Joined(Member::new(1, 1)));
+    mesh.notify(2, Delta::Joined(Member::new(1, 1)));
     assert_eq!(mesh.leader(2), None);
 }
 
@@ -140,7 +140,7 @@ fn a_leader_that_failed_without_a_place_is_not_followed() {
     for end in [Delta::Failed, Delta::Left, Delta::Confirmed] {
         let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], limited(1));
         mesh.cut.push(1);
-        mesh.tell(2, end(member(1)));
+        mesh.notify(2, end(member(1)));
         passes_on(&mut mesh, (3, 2), member(1));
         assert_eq!(mesh.leader(2), None);
         mesh.pass(Span::secs(10));
@@ -154,11 +154,11 @@ fn a_leader_that_failed_without_a_place_is_not_followed() {
 fn a_leader_that_is_taken_for_failed_is_remembered() {
     let mut mesh = Mesh::with_lists(&[vec![], vec![3], vec![2]], limited(1));
     mesh.cut.push(1);
-    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
     passes_on(&mut mesh, (1, 2), member(1));
     assert_eq!(mesh.leader(2), Some(1));
     for stranger in 100..120 {
-        mesh.tell(2, Delta::Failed(member(stranger)));
+        mesh.notify(2, Delta::Failed(member(stranger)));
     }
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.leaders(), [Some(2); 2]);
@@ -173,23 +173,23 @@ fn who_found_no_place_gets_the_next_one() {
     mesh.elect(3);
     mesh.pass(Span::secs(1));
     for id in [2, 3] {
-        mesh.tell(1, Delta::Joined(member(id)));
+        mesh.notify(1, Delta::Joined(member(id)));
     }
     assert_eq!(listed(&mesh, 1), [8, 9]);
     assert_eq!(mesh.nodes[0].machine().counters().no_room, 2);
     mesh.wire.clear();
-    mesh.tell(1, Delta::Failed(member(9)));
+    mesh.notify(1, Delta::Failed(member(9)));
     assert_eq!(listed(&mesh, 1), [2, 8]);
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leader(2), Some(1));
-    mesh.tell(1, Delta::Failed(member(8)));
+    mesh.notify(1, Delta::Failed(member(8)));
     assert_eq!(listed(&mesh, 1), [2, 3]);
     // A node that fails while it waits gets none.
     for id in [8, 9] {
-        mesh.tell(1, Delta::Refuted(member(id)));
+        mesh.notify(1, Delta::Refuted(member(id)));
     }
-    mesh.tell(1, Delta::Failed(member(8)));
-    mesh.tell(1, Delta::Left(member(3)));
+    mesh.notify(1, Delta::Failed(member(8)));
+    mesh.notify(1, Delta::Left(member(3)));
     assert_eq!(listed(&mesh, 1), [2, 9]);
 }
 
@@ -200,10 +200,10 @@ fn who_finds_no_place_hears_who_leads() {
     mesh.elect(1);
     mesh.pass(Span::secs(1));
     let before = mesh.unicasts;
-    mesh.tell(1, Delta::Joined(member(3)));
+    mesh.notify(1, Delta::Joined(member(3)));
     mesh.pass(Span::secs(10));
     assert_eq!(listed(&mesh, 1), [2]);
     assert_eq!(mesh.leaders(), [Some(1); 3]);
-    assert_eq!(mesh.nodes[0].machine().counters().unheard, 0);
+    assert_eq!(mesh.nodes[0].machine().counters().unanswered, 0);
     assert!(mesh.unicasts - before <= 8, "{}", mesh.unicasts - before);
 }

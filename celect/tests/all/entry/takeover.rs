@@ -10,7 +10,7 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert_eq!(mesh.leaders(), [Some(1); 5]);
     mesh.cut.push(1);
     for id in 2..=5 {
-        mesh.tell(id, Delta::Failed(member(1)));
+        mesh.notify(id, Delta::Failed(member(1)));
         assert_eq!(mesh.leader(id), None);
         mesh.pass(Span::millis(10));
     }
@@ -18,7 +18,7 @@ fn a_new_leader_is_elected_when_the_leader_fails() {
     assert_eq!(mesh.leaders(), [Some(2); 4]);
     // A leader that comes back learns that it was replaced, and stops.
     mesh.cut.clear();
-    mesh.tell(2, Delta::Refuted(member(1)));
+    mesh.notify(2, Delta::Refuted(member(1)));
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leaders(), [Some(2); 5]);
     let deposed = |(id, event): &(u64, Event)| *id == 1 && matches!(event, Event::Deposed { .. });
@@ -33,7 +33,7 @@ fn a_leader_that_is_declared_failed_is_asked_and_goes_on() {
     mesh.elect(3);
     mesh.pass(Span::secs(1));
     mesh.events.clear();
-    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
     assert_eq!(mesh.leader(2), None);
     // Also if it is not refuted for a long time.
     mesh.pass(Span::secs(60));
@@ -52,7 +52,7 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leaders(), [Some(1); 5]);
     mesh.cut.push(1);
-    mesh.tell(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
     mesh.pass(config.timeout - Span::millis(10));
     let follows_two = |mesh: &Mesh| (2..=5).all(|id| mesh.leader(id) == Some(2));
     assert!(!follows_two(&mesh));
@@ -94,15 +94,15 @@ fn who_hears_that_its_leader_did_not_fail_is_told_that_it_leads_again() {
     mesh.pass(Span::secs(1));
     let leader = mesh.nodes[1].machine().leader();
     mesh.events.clear();
-    mesh.tell(2, Delta::Failed(member(1)));
-    mesh.tell(2, Delta::Refuted(member(1)));
+    mesh.notify(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Refuted(member(1)));
     assert_eq!(mesh.nodes[1].machine().leader(), leader);
     let (leader, ballot) = leader.unwrap();
-    let told = [
+    let notified = [
         Event::Lost { leader, ballot },
         Event::Regained { leader, ballot },
     ];
-    assert_eq!(mesh.events, told.map(|event| (2, event)));
+    assert_eq!(mesh.events, notified.map(|event| (2, event)));
 }
 
 /// 3 joins when 1, which led, has failed, and learns of 1 from 2 alone. No node will report to 3 that
@@ -115,14 +115,14 @@ fn who_hears_of_a_leader_from_one_that_gave_it_up_does_not_follow_it() {
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leaders(), [Some(1), Some(1), None]);
     mesh.cut.push(1);
-    mesh.tell(2, Delta::Failed(member(1)));
-    mesh.tell(2, Delta::Joined(member(3)));
-    mesh.tell(3, Delta::Joined(member(2)));
+    mesh.notify(2, Delta::Failed(member(1)));
+    mesh.notify(2, Delta::Joined(member(3)));
+    mesh.notify(3, Delta::Joined(member(2)));
     mesh.elect(3);
     mesh.deliver();
     assert_eq!(mesh.leader(3), None, "{:?}", mesh.events);
     mesh.cut.push(2);
-    mesh.tell(3, Delta::Failed(member(2)));
+    mesh.notify(3, Delta::Failed(member(2)));
     mesh.command(3, Command::Tolerate { c: 0, f: 0 });
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leader(3), Some(3));

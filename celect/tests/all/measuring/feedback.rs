@@ -12,7 +12,7 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
     let lacks = [(2, 1), (3, 1), (4, 1), (5, 1)];
     for protocol in [Protocol::Base, Protocol::Optimistic, Protocol::Lean] {
         let config = config(feedback).with_protocol(protocol);
-        let mut mesh = Mesh::lacking(20, config, &lacks);
+        let mut mesh = Mesh::missing(20, config, &lacks);
         mesh.fate = Box::new(|(_, _, message), _| {
             1 + usize::from(matches!(message, Message::Feedback { .. }))
         });
@@ -32,7 +32,7 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
         // Each of the 19 others reported twice and counted once; the leader does not report.
         assert!(mesh.nodes[0].machine().counters().stale >= 19);
         for id in 2..=20 {
-            mesh.tell(id, Delta::Failed(member(1)));
+            mesh.notify(id, Delta::Failed(member(1)));
             assert_eq!(mesh.tolerates(id), (9, None), "{id}");
         }
     }
@@ -46,7 +46,7 @@ fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
         .with_source(Source::Feedback)
         .with_pool(1)
         .with_valid(Span::secs(10_000));
-    let mut mesh = Mesh::lacking(12, config(feedback), &[]);
+    let mut mesh = Mesh::missing(12, config(feedback), &[]);
     mesh.command(5, Command::Elect);
     mesh.pass(Span::secs(5));
     assert!(mesh.tolerates(5).1.is_some());
@@ -55,12 +55,12 @@ fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
         usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))
     });
     for id in 2..=12 {
-        mesh.tell(id, Delta::Suspected(member(1)));
+        mesh.notify(id, Delta::Suspected(member(1)));
     }
     mesh.command(5, Command::Elect);
     mesh.pass(Span::secs(30));
     assert_eq!(mesh.nodes[4].machine().leader().unwrap().0, member(2));
-    let misses = mesh.told(|it| match it {
+    let misses = mesh.notified(|it| match it {
         (5, Event::Concluded { miss, .. }) => Some(miss.is_some()),
         _ => None,
     });

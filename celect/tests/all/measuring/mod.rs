@@ -38,7 +38,7 @@ fn usual() -> Estimation {
 impl Mesh {
     /// Returns a mesh in which all nodes know each other, except that in each pair of `lacks` the first
     /// does not know the second.
-    fn lacking(nodes: u64, config: Config, lacks: &[(u64, u64)]) -> Self {
+    fn missing(nodes: u64, config: Config, lacks: &[(u64, u64)]) -> Self {
         let knows = |id| (1..=nodes).filter(move |&it| !lacks.contains(&(id, it)));
         let lists: Vec<Vec<u64>> = (1..=nodes).map(|id| knows(id).collect()).collect();
         Self::with_lists(&lists, config)
@@ -48,12 +48,12 @@ impl Mesh {
         self.nodes[id as usize - 1].machine().tolerates()
     }
 
-    fn told<T>(&self, of: impl Fn(&(u64, Event)) -> Option<T>) -> Vec<T> {
+    fn notified<T>(&self, of: impl Fn(&(u64, Event)) -> Option<T>) -> Vec<T> {
         self.events.iter().filter_map(of).collect()
     }
 
     fn measured(&self) -> Vec<(u64, u32)> {
-        self.told(|(id, event)| match event {
+        self.notified(|(id, event)| match event {
             Event::Measured(it) => Some((*id, it.upper)),
             _ => None,
         })
@@ -65,7 +65,7 @@ const LACKS: &[(u64, u64)] = &[(2, 7), (3, 7), (4, 7), (5, 7), (9, 11)];
 
 #[test]
 fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
-    let mut mesh = Mesh::lacking(20, config(usual()), LACKS);
+    let mut mesh = Mesh::missing(20, config(usual()), LACKS);
     mesh.command(8, Command::Elect);
     mesh.pass(Span::millis(100));
     let first = Event::Concluded {
@@ -82,7 +82,7 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
     }
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(1));
-    let concluded = mesh.told(|it| match it {
+    let concluded = mesh.notified(|it| match it {
         (8, Event::Concluded { c, miss, .. }) => Some((*c, *miss)),
         _ => None,
     });
@@ -95,7 +95,7 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
     );
     // And again every period: a better list has an effect when the window has passed.
     for id in 2..=5 {
-        mesh.tell(id, Delta::Joined(member(7)));
+        mesh.notify(id, Delta::Joined(member(7)));
     }
     mesh.pass(Span::secs(120));
     assert_eq!(mesh.tolerates(20).0, 4);
@@ -106,7 +106,7 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
 #[test]
 fn who_is_not_on_the_leaders_list_is_asked_and_told_too() {
     let lacks = [(1, 19), (1, 20), (3, 18), (20, 18), (19, 18)];
-    let mut mesh = Mesh::lacking(20, config(usual()), &lacks);
+    let mut mesh = Mesh::missing(20, config(usual()), &lacks);
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.measured(), [(1, 3)], "18 is missing from 3 lists");
@@ -117,7 +117,7 @@ fn who_is_not_on_the_leaders_list_is_asked_and_told_too() {
 
 #[test]
 fn any_node_may_measure_for_itself() {
-    let mut mesh = Mesh::lacking(20, config(usual()), LACKS);
+    let mut mesh = Mesh::missing(20, config(usual()), LACKS);
     mesh.command(12, Command::Measure);
     let again = mesh.step(12, Input::Command(Command::Measure));
     assert_eq!(again, Err(Reject::AlreadyMeasuring));
@@ -127,10 +127,10 @@ fn any_node_may_measure_for_itself() {
         .filter(|&it| mesh.tolerates(it).1.is_some())
         .collect();
     assert_eq!(known, [12]);
-    let mut off = Mesh::lacking(2, Config::new(0, 0), &[]);
+    let mut off = Mesh::missing(2, Config::new(0, 0), &[]);
     let refused = off.step(1, Input::Command(Command::Measure));
     assert_eq!(refused, Err(Reject::NoEstimation));
-    let mut alone = Mesh::lacking(1, config(usual()), &[]);
+    let mut alone = Mesh::missing(1, config(usual()), &[]);
     let refused = alone.step(1, Input::Command(Command::Measure));
     assert_eq!(refused, Err(Reject::Alone));
 }
@@ -142,7 +142,7 @@ fn lists_come_in_parts_whatever_is_lost_doubled_or_overtaken() {
     let small = config(usual().with_sample(199))
         .with_frame_budget(127)
         .with_attempts(20);
-    let mut mesh = Mesh::lacking(200, small, &lacks);
+    let mut mesh = Mesh::missing(200, small, &lacks);
     mesh.shuffled = true;
     mesh.fate = Box::new(|_, rng| [0, 1, 1, 1, 2][rng.below(5) as usize]);
     mesh.command(10, Command::Measure);
@@ -183,7 +183,7 @@ fn each_part_of_a_list_has_all_its_attempts() {
 #[test]
 fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
     let lacks: Vec<(u64, u64)> = (20..25).map(|id| (id, 7)).collect();
-    let mut mesh = Mesh::lacking(60, config(usual()), &lacks);
+    let mut mesh = Mesh::missing(60, config(usual()), &lacks);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
     // Half of the nodes send no answer.
@@ -193,11 +193,11 @@ fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
     });
     // The list of node 1 begins with 2, and so should the lists of the nodes after 30.
     for id in 31..=60 {
-        mesh.tell(id, Delta::Failed(member(1)));
+        mesh.notify(id, Delta::Failed(member(1)));
     }
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
-    let found = mesh.told(|(_, event)| match event {
+    let found = mesh.notified(|(_, event)| match event {
         Event::Measured(it) => Some(*it),
         _ => None,
     });
@@ -212,7 +212,7 @@ fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
 
 #[test]
 fn too_few_answers_say_nothing_and_leave_what_is_known() {
-    let mut mesh = Mesh::lacking(60, config(usual()), LACKS);
+    let mut mesh = Mesh::missing(60, config(usual()), LACKS);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(10));
     let known = mesh.tolerates(1);
@@ -220,7 +220,7 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
     mesh.fate = Box::new(|_, _| 0);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
-    let why = mesh.told(|(_, event)| match event {
+    let why = mesh.notified(|(_, event)| match event {
         Event::Unmeasured(NotMeasured::TooFew(it)) => Some(it.lists),
         _ => None,
     });
@@ -235,7 +235,7 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
 
 #[test]
 fn a_node_that_misses_what_is_told_falls_back_and_a_restart_begins_there() {
-    let mut mesh = Mesh::lacking(20, config(usual()), LACKS);
+    let mut mesh = Mesh::missing(20, config(usual()), LACKS);
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.tolerates(20).0, 4);
@@ -255,7 +255,7 @@ fn a_node_that_misses_what_is_told_falls_back_and_a_restart_begins_there() {
 
 #[test]
 fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
-    let mut mesh = Mesh::lacking(9, config(usual()), &[]);
+    let mut mesh = Mesh::missing(9, config(usual()), &[]);
     mesh.command(1, Command::Measure);
     let query = mesh.wire.remove(0);
     mesh.wire.clear();
@@ -311,18 +311,18 @@ fn a_late_answer_to_a_former_life_or_sample_counts_for_nothing() {
 
 #[test]
 fn the_dead_are_passed_over_when_nearly_all_lists_lack_them() {
-    let mut mesh = Mesh::lacking(40, config(usual()), LACKS);
+    let mut mesh = Mesh::missing(40, config(usual()), LACKS);
     // 40 failed, and most nodes know. While the sampler does not, its bound is too large.
     for id in 2..=35 {
-        mesh.tell(id, Delta::Failed(member(40)));
+        mesh.notify(id, Delta::Failed(member(40)));
     }
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
-    mesh.tell(1, Delta::Failed(member(40)));
+    mesh.notify(1, Delta::Failed(member(40)));
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
     // A node that few lists lack is not believed dead, even if the sampler believes that it failed.
-    mesh.tell(1, Delta::Failed(member(7)));
+    mesh.notify(1, Delta::Failed(member(7)));
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(60));
     let uppers: Vec<u32> = mesh.measured().iter().map(|it| it.1).collect();
@@ -332,7 +332,7 @@ fn the_dead_are_passed_over_when_nearly_all_lists_lack_them() {
 #[test]
 fn c_is_kept_within_its_limits_and_a_cut_says_so() {
     let found = |estimation: Estimation| {
-        let mut mesh = Mesh::lacking(20, config(estimation), LACKS);
+        let mut mesh = Mesh::missing(20, config(estimation), LACKS);
         mesh.command(1, Command::Measure);
         mesh.pass(Span::secs(10));
         mesh.tolerates(1)
@@ -351,11 +351,11 @@ fn c_is_kept_within_its_limits_and_a_cut_says_so() {
 /// applies.
 #[test]
 fn who_is_alone_elects_whatever_was_measured_among_others() {
-    let mut mesh = Mesh::lacking(20, config(Estimation::default()), LACKS);
+    let mut mesh = Mesh::missing(20, config(Estimation::default()), LACKS);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(10));
     for id in 2..=20 {
-        mesh.tell(1, Delta::Failed(member(id)));
+        mesh.notify(1, Delta::Failed(member(id)));
     }
     // A floor of 9 is limited by the configured c.
     assert_eq!(mesh.tolerates(1), (1, None));
@@ -369,13 +369,13 @@ fn who_is_alone_elects_whatever_was_measured_among_others() {
 #[test]
 fn a_leader_that_is_replaced_measures_no_more() {
     let few = config(usual()).with_c(1);
-    let mut mesh = Mesh::lacking(5, few, &[]);
+    let mut mesh = Mesh::missing(5, few, &[]);
     mesh.command(3, Command::Elect);
     mesh.pass(Span::secs(200));
     let samples = mesh.measured().len();
     assert_eq!(samples, 4);
     for id in 2..=5 {
-        mesh.tell(id, Delta::Left(member(1)));
+        mesh.notify(id, Delta::Left(member(1)));
     }
     mesh.pass(Span::secs(10));
     // 1 learns that 2 leads, when it asks.

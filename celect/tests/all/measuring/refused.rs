@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
     let few = config(usual()).with_c(1);
-    let mut mesh = Mesh::lacking(4, few, &[]);
+    let mut mesh = Mesh::missing(4, few, &[]);
     mesh.command(2, Command::Elect);
     mesh.deliver();
     let ballot = mesh.nodes[0].machine().leads().unwrap();
@@ -18,18 +18,18 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
         upper,
         miss: 10_000,
     };
-    let mut hear = |from: u64, message: Message| {
+    let mut receive = |from: u64, message: Message| {
         let from = member(from);
         let outcome = mesh.step(3, Input::Message { from, message });
         (outcome, mesh.tolerates(3).0)
     };
-    assert_eq!(hear(1, say(3, 1)), (Ok(()), 1));
+    assert_eq!(receive(1, say(3, 1)), (Ok(()), 1));
     // A late and a repeated estimate do not count, and the largest of a window is used.
-    assert_eq!(hear(1, say(2, 2)), (Ok(()), 1));
-    assert_eq!(hear(1, say(3, 2)), (Ok(()), 1));
-    assert_eq!(hear(1, say(4, 2)), (Ok(()), 2));
-    assert_eq!(hear(1, say(5, 0)), (Ok(()), 2));
-    let found = hear(2, say(6, 0)).0;
+    assert_eq!(receive(1, say(2, 2)), (Ok(()), 1));
+    assert_eq!(receive(1, say(3, 2)), (Ok(()), 1));
+    assert_eq!(receive(1, say(4, 2)), (Ok(()), 2));
+    assert_eq!(receive(1, say(5, 0)), (Ok(()), 2));
+    let found = receive(2, say(6, 0)).0;
     assert_eq!(found, Err(Misbehaviour::NotLeader(member(1)).into()));
     let past = Message::Estimate {
         ballot: Ballot { epoch: 0, ..ballot },
@@ -38,7 +38,7 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
         upper: 0,
         miss: 10_000,
     };
-    assert_eq!(hear(4, past), (Ok(()), 2));
+    assert_eq!(receive(4, past), (Ok(()), 2));
     for miss in [0, 500_001, u32::MAX] {
         let wild = Message::Estimate {
             ballot,
@@ -47,21 +47,21 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
             upper: 0,
             miss,
         };
-        let found = hear(1, wild).0;
+        let found = receive(1, wild).0;
         assert_eq!(found, Err(Misbehaviour::Miss(miss).into()));
     }
     assert_eq!(mesh.nodes[2].machine().counters().stale, 3);
 }
 
 /// Delivers a message to node 1.
-fn hear(mesh: &mut Mesh, from: Member, message: Message) -> Result<(), Reject> {
+fn receive(mesh: &mut Mesh, from: Member, message: Message) -> Result<(), Reject> {
     mesh.step(1, Input::Message { from, message })
 }
 
 #[test]
 fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
     let small = config(usual()).with_peer_limit(10);
-    let mut mesh = Mesh::lacking(9, small, &[]);
+    let mut mesh = Mesh::missing(9, small, &[]);
     mesh.command(1, Command::Measure);
     let (_, to, _) = mesh.wire.remove(0);
     let part = |from: u64, ids: &[u64], more| Message::SampleResponse {
@@ -78,14 +78,14 @@ fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
         (part(0, &[], true), 0),
         (part(0, &[u64::MAX], true), 0),
     ] {
-        let found = hear(&mut mesh, to, bad);
+        let found = receive(&mut mesh, to, bad);
         assert_eq!(found, Err(Misbehaviour::List(NodeId(first)).into()));
     }
     // A list that never ends.
     let before = mesh.nodes[0].machine().counters().unlisted;
     for nth in 0..12 {
         let endless = part(if nth == 0 { 0 } else { 100 + nth }, &[100 + nth], true);
-        hear(&mut mesh, to, endless).unwrap();
+        receive(&mut mesh, to, endless).unwrap();
     }
     assert_eq!(mesh.nodes[0].machine().counters().unlisted, before + 1);
     // Other lists, too: more nodes than can be remembered.
@@ -98,7 +98,7 @@ fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
     for (nth, from) in (0..).zip(asked) {
         let ids: Vec<u64> = (0..5).map(|id| 1_000 + 10 * nth + id).collect();
         let message = part(0, &ids, false);
-        hear(&mut mesh, from, message).unwrap();
+        receive(&mut mesh, from, message).unwrap();
     }
     let none = Event::Unmeasured(NotMeasured::NoRoom { limit: 10 });
     assert!(mesh.events.contains(&(1, none)));
@@ -111,13 +111,13 @@ fn lists_that_make_no_sense_are_refused_and_memory_is_bounded() {
         answers: 3,
         missing: 4,
     };
-    let found = hear(&mut mesh, to, wild.clone());
+    let found = receive(&mut mesh, to, wild.clone());
     let expected = Misbehaviour::Feedback {
         answers: 3,
         missing: 4,
     };
     assert_eq!(found, Err(expected.into()));
-    let found = hear(&mut mesh, member(5), wild);
+    let found = receive(&mut mesh, member(5), wild);
     assert!(to == member(5) || found == Err(Misbehaviour::Initiator(to).into()));
 }
 

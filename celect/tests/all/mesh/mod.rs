@@ -51,7 +51,7 @@ impl Mesh {
         };
         for (nth, list) in lists.iter().enumerate() {
             for &id in list.iter().filter(|&&id| id != nth as u64 + 1) {
-                mesh.tell(nth as u64 + 1, Delta::Joined(member(id)));
+                mesh.notify(nth as u64 + 1, Delta::Joined(member(id)));
             }
         }
         mesh
@@ -65,7 +65,7 @@ impl Mesh {
         outcome
     }
 
-    pub(crate) fn tell(&mut self, id: u64, delta: Delta) {
+    pub(crate) fn notify(&mut self, id: u64, delta: Delta) {
         self.step(id, Input::Membership(delta)).unwrap();
     }
 

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// The other end was dropped or closed.
 ///
-/// A [`Keeper`](super::Keeper) returns it when it was closed or no gate is left, and the node is
+/// A [`Controller`](super::Controller) returns it when it was closed or no gate is left, and the node is
 /// outside. A [`Guard`](super::Guard) returns it when the keeper was closed or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("the gate is closed: leave the section, or stop the host")]
@@ -54,11 +54,11 @@ pub struct OutOfTurn {
 /// A report from a host to its keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
-    /// [`Keeper::entered`](super::Keeper::entered)
+    /// [`Controller::entered`](super::Controller::entered)
     Entered,
-    /// [`Keeper::released`](super::Keeper::released)
+    /// [`Controller::released`](super::Controller::released)
     Released,
-    /// [`Keeper::refused`](super::Keeper::refused)
+    /// [`Controller::refused`](super::Controller::refused)
     Refused,
 }
 

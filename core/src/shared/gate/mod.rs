@@ -3,7 +3,7 @@
 //! In a mesh a node enters as one: it asks once, is let in once and exits once. [`channel`] gives
 //! the application a [`Gate`] to clone into as many threads and tasks as it likes. These users
 //! queue for the section, and the user that is next gets a [`Guard`]. The host's loop keeps the
-//! [`Keeper`] beside its driver: the keeper returns the next command for the machine ([`Wish`]),
+//! [`Controller`] beside its driver: the keeper returns the next command for the machine ([`GateCommand`]),
 //! and the host reports the outcome to it. Nothing here knows the machine, which supplies its
 //! fencing tokens `T`, and its reasons `R` to refuse.
 //!
@@ -32,21 +32,21 @@
 //!
 //! ```
 //! use core::convert::Infallible;
-//! use selvedge_core::shared::gate::{self, Limits, Wish};
+//! use selvedge_core::shared::gate::{self, Limits, GateCommand};
 //!
-//! let (gate, mut keeper) = gate::channel::<u64, Infallible>(Limits::default());
+//! let (gate, mut controller) = gate::channel::<u64, Infallible>(Limits::default());
 //!
 //! // A host whose node is alone, so that each command takes effect at once. Other hosts step
 //! // their driver with the command, and report when the machine's events say so.
 //! let host = std::thread::spawn(move || {
 //!     let mut entries = 0;
-//!     while let Ok(wish) = keeper.blocking_recv() {
-//!         match wish {
-//!             Wish::Enter => {
+//!     while let Ok(request) = controller.blocking_recv() {
+//!         match request {
+//!             GateCommand::Enter => {
 //!                 entries += 1;
-//!                 keeper.entered(entries).unwrap();
+//!                 controller.entered(entries).unwrap();
 //!             }
-//!             Wish::Exit | Wish::Cancel => keeper.released().unwrap(),
+//!             GateCommand::Exit | GateCommand::Cancel => controller.released().unwrap(),
 //!         }
 //!     }
 //!     entries
@@ -69,10 +69,10 @@
 //! assert_eq!(host.join().unwrap(), 3);
 //! ```
 
+mod controller;
 mod entrance;
 mod error;
 mod guard;
-mod keeper;
 mod state;
 
 use alloc::sync::Arc;
@@ -80,10 +80,10 @@ use core::num::NonZeroUsize;
 
 use crate::shared::sync::{Mutex, lock};
 
+pub use self::controller::{Controller, GateCommand};
 pub use self::entrance::Gate;
 pub use self::error::{Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError};
 pub use self::guard::Guard;
-pub use self::keeper::{Keeper, Wish};
 
 use self::state::State;
 
@@ -110,11 +110,11 @@ impl Default for Limits {
 /// Creates a gate to the section that one node enters, and its keeper. `T` is the fencing token of
 /// an entry, `R` the machine's reason to refuse one.
 #[must_use]
-pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Keeper<T, R>) {
+pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Controller<T, R>) {
     let shared = Arc::new(Shared {
         state: Mutex::new(State::new(limits)),
     });
-    (Gate::new(Arc::clone(&shared)), Keeper::new(shared))
+    (Gate::new(Arc::clone(&shared)), Controller::new(shared))
 }
 
 /// The state that gates, guards and the keeper share.

@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 use core::mem;
 use core::task::{Poll, Waker};
 
-use super::{Closed, EnterError, Limits, OutOfTurn, Report, Stage, TryEnterError, Wish};
+use super::{Closed, EnterError, GateCommand, Limits, OutOfTurn, Report, Stage, TryEnterError};
 
 #[derive(Debug)]
 pub(super) struct State<T, R> {
@@ -27,7 +27,7 @@ pub(super) struct State<T, R> {
     /// True while users are admitted.
     open: bool,
     /// The keeper, while it waits for a wish.
-    keeper: Option<Waker>,
+    controller: Option<Waker>,
 }
 
 /// Numbers never repeat, and grow in the order of arrival.
@@ -79,7 +79,7 @@ impl<T: Copy, R> State<T, R> {
             last: 0,
             gates: 1,
             open: true,
-            keeper: None,
+            controller: None,
         }
     }
 
@@ -93,12 +93,12 @@ impl<T: Copy, R> State<T, R> {
             self.admit(ticket);
             next = Some(waker);
         }
-        let keeper = if self.wish().is_some() || self.is_over() {
-            self.keeper.take()
+        let controller = if self.request().is_some() || self.is_over() {
+            self.controller.take()
         } else {
             None
         };
-        [next, keeper]
+        [next, controller]
     }
 
     // Calls of users.
@@ -223,16 +223,19 @@ impl<T: Copy, R> State<T, R> {
 
     /// Takes the next wish. A waker that is left in `waker` is no longer needed. If it holds none,
     /// the task that waits goes on waiting.
-    pub(super) fn poll_wish(&mut self, waker: &mut Option<Waker>) -> Poll<Result<Wish, Closed>> {
-        if let Some((wish, node)) = self.wish() {
+    pub(super) fn poll_wish(
+        &mut self,
+        waker: &mut Option<Waker>,
+    ) -> Poll<Result<GateCommand, Closed>> {
+        if let Some((request, node)) = self.request() {
             self.node = node;
-            return Poll::Ready(Ok(wish));
+            return Poll::Ready(Ok(request));
         }
         if self.is_over() {
             return Poll::Ready(Err(Closed));
         }
         if let Some(new) = waker.take() {
-            *waker = self.keeper.replace(new);
+            *waker = self.controller.replace(new);
         }
         Poll::Pending
     }
@@ -310,7 +313,7 @@ impl<T: Copy, R> State<T, R> {
 
     /// Removes the keeper's waker: no task waits for wishes any more.
     pub(super) const fn take_keeper(&mut self) -> Option<Waker> {
-        self.keeper.take()
+        self.controller.take()
     }
 
     fn ticket(&mut self) -> Ticket {
@@ -345,16 +348,16 @@ impl<T: Copy, R> State<T, R> {
 
     /// The next command for the machine, and the state of the node after it. The wish is derived,
     /// not queued: a wish whose reason disappears before it is taken does not come.
-    fn wish(&self) -> Option<(Wish, Node<T>)> {
+    fn request(&self) -> Option<(GateCommand, Node<T>)> {
         match self.node {
             Node::Outside if self.user.is_none() => {
                 let (&cause, _) = self.queue.first_key_value()?;
-                Some((Wish::Enter, Node::Entering { cause }))
+                Some((GateCommand::Enter, Node::Entering { cause }))
             }
             Node::Entering { .. } if self.queue.is_empty() => {
-                Some((Wish::Cancel, Node::Cancelling))
+                Some((GateCommand::Cancel, Node::Cancelling))
             }
-            Node::Inside { .. } if self.user.is_none() => Some((Wish::Exit, Node::Exiting)),
+            Node::Inside { .. } if self.user.is_none() => Some((GateCommand::Exit, Node::Exiting)),
             Node::Outside
             | Node::Entering { .. }
             | Node::Cancelling

@@ -6,16 +6,16 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use selvedge_core::shared::gate::{
-    Closed, EnterError, OutOfTurn, Report, Stage, TryEnterError, Wish,
+    Closed, EnterError, GateCommand, OutOfTurn, Report, Stage, TryEnterError,
 };
 
-use super::{Bell, Keeper, channel, enter, entering, exits, inside, poll, waiting};
+use super::{Bell, Controller, channel, enter, entering, exits, inside, poll, waiting};
 
 #[test]
 fn a_fenced_guard_hears_of_it_and_its_entry_is_not_handed_over() {
-    let (gate, mut keeper) = channel(1, 5);
-    keeper.fenced();
-    let guard = inside(&gate, &mut keeper, 7);
+    let (gate, mut controller) = channel(1, 5);
+    controller.fenced();
+    let guard = inside(&gate, &mut controller, 7);
     assert!(!guard.is_fenced(), "the fence was before");
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
@@ -23,7 +23,7 @@ fn a_fenced_guard_hears_of_it_and_its_entry_is_not_handed_over() {
         let mut fenced = pin!(guard.fenced());
         let mut cx = Context::from_waker(&waker);
         assert!(fenced.as_mut().poll(&mut cx).is_pending());
-        keeper.fenced();
+        controller.fenced();
         assert_eq!(bell.count(), 1);
         assert_eq!(fenced.as_mut().poll(&mut cx), Poll::Ready(Ok(())));
     }
@@ -32,130 +32,134 @@ fn a_fenced_guard_hears_of_it_and_its_entry_is_not_handed_over() {
     let mut next = waiting(&gate);
     drop(guard);
     assert!(poll(next.as_mut()).is_pending());
-    exits(&mut keeper);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(8).unwrap();
+    exits(&mut controller);
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(8).unwrap();
     assert!(!enter(&mut next).is_fenced());
 }
 
 #[test]
 fn an_entry_that_is_fenced_before_somebody_came_for_it_says_so() {
-    let (gate, mut keeper) = channel(2, 5);
+    let (gate, mut controller) = channel(2, 5);
     let mut first = waiting(&gate);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(7).unwrap();
-    keeper.fenced();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(7).unwrap();
+    controller.fenced();
     assert!(enter(&mut first).is_fenced());
     // No user is inside any more, and the Exit was not taken yet.
     assert_eq!(gate.try_enter().unwrap_err(), TryEnterError::WouldWait);
-    exits(&mut keeper);
+    exits(&mut controller);
 }
 
 #[test]
 fn a_node_that_leaves_by_itself_fences_its_guard_and_waits_for_it_to_go() {
-    let (gate, mut keeper) = channel(1, 5);
-    let guard = inside(&gate, &mut keeper, 7);
-    keeper.released().unwrap();
+    let (gate, mut controller) = channel(1, 5);
+    let guard = inside(&gate, &mut controller, 7);
+    controller.released().unwrap();
     assert!(guard.is_fenced());
     let mut next = waiting(&gate);
-    assert_eq!(keeper.try_recv(), Ok(None));
+    assert_eq!(controller.try_recv(), Ok(None));
     drop(guard);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)), "and no Exit");
-    keeper.entered(8).unwrap();
+    assert_eq!(
+        controller.try_recv(),
+        Ok(Some(GateCommand::Enter)),
+        "and no Exit"
+    );
+    controller.entered(8).unwrap();
     assert_eq!(enter(&mut next).token(), 8);
 }
 
 #[test]
 fn reports_out_of_turn_change_nothing_and_say_where_the_node_stands() {
-    let (gate, mut keeper) = channel(1, 0);
-    let wrong = |keeper: &mut Keeper, reports: &[Report], node| {
+    let (gate, mut controller) = channel(1, 0);
+    let wrong = |controller: &mut Controller, reports: &[Report], node| {
         for &report in reports {
             let outcome = match report {
-                Report::Entered => keeper.entered(99),
-                Report::Released => keeper.released(),
-                Report::Refused => keeper.refused(99),
+                Report::Entered => controller.entered(99),
+                Report::Released => controller.released(),
+                Report::Refused => controller.refused(99),
             };
             assert_eq!(outcome, Err(OutOfTurn { report, node }));
         }
     };
     let all = [Report::Entered, Report::Released, Report::Refused];
-    wrong(&mut keeper, &all, Stage::Outside);
+    wrong(&mut controller, &all, Stage::Outside);
     let mut user = waiting(&gate);
-    wrong(&mut keeper, &all, Stage::Outside);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    wrong(&mut keeper, &[Report::Released], Stage::Entering);
-    keeper.entered(7).unwrap();
+    wrong(&mut controller, &all, Stage::Outside);
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    wrong(&mut controller, &[Report::Released], Stage::Entering);
+    controller.entered(7).unwrap();
     let guard = enter(&mut user);
     let not_inside = [Report::Entered, Report::Refused];
-    wrong(&mut keeper, &not_inside, Stage::Inside);
+    wrong(&mut controller, &not_inside, Stage::Inside);
     assert_eq!(
-        (guard.token(), guard.is_fenced(), keeper.try_recv()),
+        (guard.token(), guard.is_fenced(), controller.try_recv()),
         (7, false, Ok(None))
     );
     drop(guard);
-    wrong(&mut keeper, &not_inside, Stage::Inside);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
-    wrong(&mut keeper, &not_inside, Stage::Exiting);
-    keeper.released().unwrap();
-    wrong(&mut keeper, &all, Stage::Outside);
+    wrong(&mut controller, &not_inside, Stage::Inside);
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
+    wrong(&mut controller, &not_inside, Stage::Exiting);
+    controller.released().unwrap();
+    wrong(&mut controller, &all, Stage::Outside);
 }
 
 #[test]
 fn a_closed_keeper_takes_nobody_in_and_sees_the_last_one_out() {
-    let (gate, mut keeper) = channel(2, 5);
-    let guard = inside(&gate, &mut keeper, 7);
+    let (gate, mut controller) = channel(2, 5);
+    let guard = inside(&gate, &mut controller, 7);
     let mut next = waiting(&gate);
-    keeper.close();
+    controller.close();
     assert!(guard.is_closed() && !guard.is_fenced());
     assert_eq!(guard.blocking_fenced(), Err(Closed));
     assert_eq!(gate.blocking_enter().unwrap_err(), EnterError::Closed);
     let closed = poll(next.as_mut()).map(|outcome| outcome.unwrap_err());
     assert_eq!(closed, Poll::Ready(EnterError::Closed));
-    assert_eq!(keeper.try_recv(), Ok(None));
-    keeper.fenced();
+    assert_eq!(controller.try_recv(), Ok(None));
+    controller.fenced();
     assert!(guard.is_fenced(), "the keeper still reports the fence");
     assert_eq!(guard.blocking_fenced(), Ok(()));
     drop(guard);
-    exits(&mut keeper);
-    assert_eq!(keeper.try_recv(), Err(Closed));
-    assert_eq!(keeper.blocking_recv(), Err(Closed));
-    assert_eq!(keeper.recv_timeout(Duration::MAX), Err(Closed));
+    exits(&mut controller);
+    assert_eq!(controller.try_recv(), Err(Closed));
+    assert_eq!(controller.blocking_recv(), Err(Closed));
+    assert_eq!(controller.recv_timeout(Duration::MAX), Err(Closed));
 }
 
 #[test]
 fn a_keeper_that_closes_cancels_and_lets_in_nobody_who_was_admitted() {
-    let (gate, mut keeper) = channel(2, 0);
+    let (gate, mut controller) = channel(2, 0);
     let mut first = waiting(&gate);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.close();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.close();
     assert!(matches!(
         poll(first.as_mut()),
         Poll::Ready(Err(EnterError::Closed))
     ));
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Cancel)));
-    keeper.released().unwrap();
-    assert_eq!(keeper.try_recv(), Err(Closed));
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Cancel)));
+    controller.released().unwrap();
+    assert_eq!(controller.try_recv(), Err(Closed));
 
-    let (gate, mut keeper) = channel(2, 0);
+    let (gate, mut controller) = channel(2, 0);
     let mut first = waiting(&gate);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(7).unwrap();
-    keeper.close();
-    assert_eq!(keeper.try_recv(), Ok(None), "it may have come already");
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(7).unwrap();
+    controller.close();
+    assert_eq!(controller.try_recv(), Ok(None), "it may have come already");
     assert!(matches!(
         poll(first.as_mut()),
         Poll::Ready(Err(EnterError::Closed))
     ));
-    exits(&mut keeper);
-    assert_eq!(keeper.try_recv(), Err(Closed));
+    exits(&mut controller);
+    assert_eq!(controller.try_recv(), Err(Closed));
 }
 
 #[test]
 fn a_keeper_that_is_gone_leaves_nobody_waiting_and_guards_go_quietly() {
-    let (gate, mut keeper) = channel(1, 5);
-    let guard = inside(&gate, &mut keeper, 7);
+    let (gate, mut controller) = channel(1, 5);
+    let guard = inside(&gate, &mut controller, 7);
     let mut next = waiting(&gate);
-    drop(keeper);
+    drop(controller);
     assert!(guard.is_closed() && !guard.is_fenced());
     assert_eq!(guard.blocking_fenced(), Err(Closed));
     drop(guard);
@@ -169,27 +173,27 @@ fn a_keeper_that_is_gone_leaves_nobody_waiting_and_guards_go_quietly() {
 
 #[test]
 fn without_gates_the_keeper_ends_when_the_node_is_outside() {
-    let (gate, mut keeper) = channel(1, 0);
-    let guard = inside(&gate, &mut keeper, 7);
+    let (gate, mut controller) = channel(1, 0);
+    let guard = inside(&gate, &mut controller, 7);
     drop(gate);
-    assert_eq!(keeper.try_recv(), Ok(None));
+    assert_eq!(controller.try_recv(), Ok(None));
     drop(guard);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
-    assert_eq!(keeper.try_recv(), Ok(None), "it is not outside yet");
-    keeper.released().unwrap();
-    assert_eq!(keeper.try_recv(), Err(Closed));
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
+    assert_eq!(controller.try_recv(), Ok(None), "it is not outside yet");
+    controller.released().unwrap();
+    assert_eq!(controller.try_recv(), Err(Closed));
 }
 
 #[test]
 fn wakers_are_given_up_with_those_who_wait() {
-    let (gate, mut keeper) = channel(2, 0);
+    let (gate, mut controller) = channel(2, 0);
     let bell = Arc::new(Bell::default());
     let waker = Waker::from(Arc::clone(&bell));
     let mut cx = Context::from_waker(&waker);
-    assert!(keeper.poll_recv(&mut cx).is_pending());
-    assert!(keeper.poll_recv(&mut cx).is_pending());
+    assert!(controller.poll_recv(&mut cx).is_pending());
+    assert!(controller.poll_recv(&mut cx).is_pending());
     assert_eq!(Arc::strong_count(&bell), 3);
-    assert_eq!(keeper.try_recv(), Ok(None));
+    assert_eq!(controller.try_recv(), Ok(None));
     let mut first = entering(&gate);
     for _ in 0..2 {
         assert!(first.as_mut().poll(&mut cx).is_pending());
@@ -197,7 +201,7 @@ fn wakers_are_given_up_with_those_who_wait() {
     }
     drop(first);
     assert_eq!(Arc::strong_count(&bell), 2);
-    let guard = inside(&gate, &mut keeper, 7);
+    let guard = inside(&gate, &mut controller, 7);
     {
         let mut fenced = pin!(guard.fenced());
         for _ in 0..2 {
@@ -206,8 +210,8 @@ fn wakers_are_given_up_with_those_who_wait() {
         assert_eq!(Arc::strong_count(&bell), 3);
     }
     assert_eq!(Arc::strong_count(&bell), 2);
-    assert!(keeper.poll_recv(&mut cx).is_pending());
-    drop(keeper);
+    assert!(controller.poll_recv(&mut cx).is_pending());
+    drop(controller);
     assert_eq!(Arc::strong_count(&bell), 2);
     assert_eq!(bell.count(), 1);
 }
@@ -215,13 +219,13 @@ fn wakers_are_given_up_with_those_who_wait() {
 /// A future may move from one task to another.
 #[test]
 fn the_latest_waker_is_woken_and_the_former_one_is_not() {
-    let (gate, mut keeper) = channel(1, 0);
+    let (gate, mut controller) = channel(1, 0);
     let bells = [(); 2].map(|()| Arc::new(Bell::default()));
     let wakers = bells.each_ref().map(|bell| Waker::from(Arc::clone(bell)));
     let counts = || bells.each_ref().map(|bell| bell.count());
     for waker in &wakers {
         let mut cx = Context::from_waker(waker);
-        assert!(keeper.poll_recv(&mut cx).is_pending());
+        assert!(controller.poll_recv(&mut cx).is_pending());
     }
     let mut user = entering(&gate);
     for waker in &wakers {
@@ -229,8 +233,8 @@ fn the_latest_waker_is_woken_and_the_former_one_is_not() {
         assert!(user.as_mut().poll(&mut cx).is_pending());
     }
     assert_eq!(counts(), [0, 1], "the keeper's");
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(7).unwrap();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(7).unwrap();
     assert_eq!(counts(), [0, 2], "the user's");
     let guard = enter(&mut user);
     let mut fenced = pin!(guard.fenced());
@@ -238,7 +242,7 @@ fn the_latest_waker_is_woken_and_the_former_one_is_not() {
         let mut cx = Context::from_waker(waker);
         assert!(fenced.as_mut().poll(&mut cx).is_pending());
     }
-    keeper.fenced();
+    controller.fenced();
     assert_eq!(counts(), [0, 3], "the guard's");
 }
 
@@ -250,15 +254,15 @@ fn all_ends_go_to_other_threads_and_their_futures_too() {
     fn sync<T: Sync>(value: T) -> T {
         value
     }
-    let (gate, mut keeper) = channel(1, 0);
+    let (gate, mut controller) = channel(1, 0);
     let gate = send(sync(gate));
     drop(send(gate.enter()));
     drop(send(gate.enter_until(core::future::ready(()))));
-    drop(send(keeper.recv()));
-    let guard = send(sync(inside(&gate, &mut keeper, 7)));
+    drop(send(controller.recv()));
+    let guard = send(sync(inside(&gate, &mut controller, 7)));
     drop(send(guard.fenced()));
     assert_eq!(format!("{guard:?}"), "Guard { token: 7, .. }");
-    drop(send(keeper));
+    drop(send(controller));
 }
 
 #[test]
@@ -281,35 +285,35 @@ fn errors_say_what_to_do() {
 /// exists.
 #[test]
 fn a_keeper_makes_another_gate_when_all_are_gone() {
-    let (gate, mut keeper) = channel(2, 0);
-    let guard = inside(&gate, &mut keeper, 7);
+    let (gate, mut controller) = channel(2, 0);
+    let guard = inside(&gate, &mut controller, 7);
     drop(gate);
-    assert!(keeper.is_deserted());
-    let again = keeper.gate();
-    assert!(!keeper.is_deserted());
+    assert!(controller.is_deserted());
+    let again = controller.gate();
+    assert!(!controller.is_deserted());
     let mut next = entering(&again);
     assert!(poll(next.as_mut()).is_pending());
     drop(guard);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
-    keeper.released().unwrap();
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(8).unwrap();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
+    controller.released().unwrap();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(8).unwrap();
     let Poll::Ready(Ok(guard)) = poll(next.as_mut()) else {
         panic!("it is the next user's turn");
     };
     assert_eq!(guard.token(), 8);
     // Two gates are counted as two: the keeper continues when one of them is dropped.
-    let third = keeper.gate();
+    let third = controller.gate();
     drop((again, next, guard));
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
-    keeper.released().unwrap();
-    assert_eq!(keeper.try_recv(), Ok(None));
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
+    controller.released().unwrap();
+    assert_eq!(controller.try_recv(), Ok(None));
     drop(third);
-    assert_eq!(keeper.try_recv(), Err(Closed));
+    assert_eq!(controller.try_recv(), Err(Closed));
     // The gate of a closed keeper is closed.
-    keeper.close();
+    controller.close();
     assert_eq!(
-        keeper.gate().try_enter().unwrap_err(),
+        controller.gate().try_enter().unwrap_err(),
         TryEnterError::Closed
     );
 }

@@ -19,14 +19,14 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::task::Wake;
 
-use selvedge_core::shared::gate::{self, EnterError, Limits, Wish};
+use selvedge_core::shared::gate::{self, EnterError, GateCommand, Limits};
 
 type Gate = gate::Gate<u64, u64>;
-type Keeper = gate::Keeper<u64, u64>;
+type Controller = gate::Controller<u64, u64>;
 type Guard = gate::Guard<u64, u64>;
 type Entering = Pin<Box<dyn Future<Output = Result<Guard, EnterError<u64>>> + Send>>;
 
-fn channel(waiters: usize, handovers: u32) -> (Gate, Keeper) {
+fn channel(waiters: usize, handovers: u32) -> (Gate, Controller) {
     let waiters = NonZeroUsize::new(waiters).unwrap();
     gate::channel(Limits { waiters, handovers })
 }
@@ -56,18 +56,18 @@ fn enter(future: &mut Entering) -> Guard {
 }
 
 /// The first guard of an entry with this token.
-fn inside(gate: &Gate, keeper: &mut Keeper, token: u64) -> Guard {
+fn inside(gate: &Gate, controller: &mut Controller, token: u64) -> Guard {
     let mut future = waiting(gate);
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Enter)));
-    keeper.entered(token).unwrap();
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
+    controller.entered(token).unwrap();
     enter(&mut future)
 }
 
 /// Checks that the next wish is Exit, and exits.
-fn exits(keeper: &mut Keeper) {
-    assert_eq!(keeper.try_recv(), Ok(Some(Wish::Exit)));
-    assert_eq!(keeper.try_recv(), Ok(None));
-    keeper.released().unwrap();
+fn exits(controller: &mut Controller) {
+    assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
+    assert_eq!(controller.try_recv(), Ok(None));
+    controller.released().unwrap();
 }
 
 /// A waker that counts its calls.

@@ -8,9 +8,9 @@ use std::thread;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
-use selvedge_core::shared::gate::{EnterError, Wish};
+use selvedge_core::shared::gate::{EnterError, GateCommand};
 
-use super::{Gate, Keeper, channel, entering, poll};
+use super::{Controller, Gate, channel, entering, poll};
 
 /// Prints the seed when a test fails.
 struct Seed(u64);
@@ -75,22 +75,22 @@ fn visit(gate: &Gate, inside: &AtomicBool, mut dice: Dice) -> u64 {
 
 /// A node that takes its time, refuses and is admitted late. Returns the number of times that it
 /// was inside.
-fn host(mut keeper: Keeper, mut dice: Dice) -> u64 {
+fn host(mut controller: Controller, mut dice: Dice) -> u64 {
     let mut entries = 0;
     let mut pending = false;
-    while let Ok(wish) = keeper.blocking_recv() {
-        assert_eq!(pending, wish == Wish::Cancel, "{wish:?}");
+    while let Ok(request) = controller.blocking_recv() {
+        assert_eq!(pending, request == GateCommand::Cancel, "{request:?}");
         pending = false;
-        match wish {
-            Wish::Enter if dice.one_in(10) => keeper.refused(13).unwrap(),
-            Wish::Enter if dice.one_in(3) => {
+        match request {
+            GateCommand::Enter if dice.one_in(10) => controller.refused(13).unwrap(),
+            GateCommand::Enter if dice.one_in(3) => {
                 pending = true;
-                match keeper.recv_timeout(Duration::from_micros(20)).unwrap() {
+                match controller.recv_timeout(Duration::from_micros(20)).unwrap() {
                     None => {}
-                    Some(wish) => {
-                        assert_eq!(wish, Wish::Cancel);
+                    Some(request) => {
+                        assert_eq!(request, GateCommand::Cancel);
                         if dice.one_in(2) {
-                            keeper.released().unwrap();
+                            controller.released().unwrap();
                             pending = false;
                         }
                     }
@@ -98,17 +98,17 @@ fn host(mut keeper: Keeper, mut dice: Dice) -> u64 {
                 if pending {
                     pending = false;
                     entries += 1;
-                    keeper.entered(entries).unwrap();
+                    controller.entered(entries).unwrap();
                 }
             }
-            Wish::Enter => {
+            GateCommand::Enter => {
                 entries += 1;
-                keeper.entered(entries).unwrap();
+                controller.entered(entries).unwrap();
             }
-            Wish::Exit | Wish::Cancel => keeper.released().unwrap(),
+            GateCommand::Exit | GateCommand::Cancel => controller.released().unwrap(),
         }
         if dice.one_in(50) {
-            keeper.fenced();
+            controller.fenced();
         }
     }
     entries
@@ -117,10 +117,10 @@ fn host(mut keeper: Keeper, mut dice: Dice) -> u64 {
 #[test]
 fn many_threads_share_one_section() {
     for (seed, handovers) in [(1, 0), (2, 3), (3, u32::MAX)] {
-        let _told = Seed(seed);
-        let (gate, keeper) = channel(4, handovers);
+        let _notified = Seed(seed);
+        let (gate, controller) = channel(4, handovers);
         let inside = Arc::new(AtomicBool::new(false));
-        let host = thread::spawn(move || host(keeper, Dice::new(seed)));
+        let host = thread::spawn(move || host(controller, Dice::new(seed)));
         let users: Vec<_> = (0..8)
             .map(|user| {
                 let (gate, inside) = (gate.clone(), Arc::clone(&inside));

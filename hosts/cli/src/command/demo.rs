@@ -73,9 +73,9 @@ impl Mesh {
             period,
         };
         let is_picture = self.out.extension().is_some_and(|it| it == "svg");
-        self.common.tell(seed, Some(&self.out), |narrator| {
+        self.common.notify(seed, Some(&self.out), |narrator| {
             let mut outcome = runtime()?.block_on(run(options, narrator))?;
-            Ok(Told {
+            Ok(Notified {
                 table: core::mem::take(&mut outcome.table),
                 cost: Some(outcome.cost()),
                 page: Box::new(move |table| match is_picture {
@@ -105,9 +105,9 @@ struct Building {
 impl Building {
     fn run(self) -> Result<bool, Failure> {
         let (seed, period) = (self.common.seed()?, self.common.period());
-        self.common.tell(seed, Some(&self.out), |narrator| {
+        self.common.notify(seed, Some(&self.out), |narrator| {
             let mut building = runtime()?.block_on(building(seed, period, narrator))?;
-            Ok(Told {
+            Ok(Notified {
                 table: core::mem::take(&mut building.table),
                 cost: None,
                 page: Box::new(move |table| building_page(&building.course, table, seed)),
@@ -130,8 +130,8 @@ struct Ledger {
 impl Ledger {
     fn run(self) -> Result<bool, Failure> {
         let (seed, period) = (self.common.seed()?, self.common.period());
-        self.common.tell(seed, None, |mut narrator| {
-            Ok(Told {
+        self.common.notify(seed, None, |mut narrator| {
+            Ok(Notified {
                 table: ledger(seed, period, &mut narrator).map_err(Failure::Sockets)?,
                 cost: None,
                 page: Box::new(|_| String::new()),
@@ -158,7 +158,7 @@ struct Common {
 type Draw = Box<dyn FnOnce(&[Promise]) -> String>;
 
 /// The result of a demo.
-struct Told {
+struct Notified {
     table: Vec<Promise>,
     /// The traffic, in a line.
     cost: Option<String>,
@@ -176,11 +176,11 @@ impl Common {
     }
 
     /// Runs a demo, writes its table and its page, and returns true if no promise is broken.
-    fn tell(
+    fn notify(
         &self,
         seed: u64,
         out: Option<&Path>,
-        play: impl FnOnce(Narrator<Output>) -> Result<Told, Failure>,
+        play: impl FnOnce(Narrator<Output>) -> Result<Notified, Failure>,
     ) -> Result<bool, Failure> {
         // Fail before the run, not after it.
         write(out, "")?;
@@ -192,15 +192,15 @@ impl Common {
             (Colour::on(&io::stdout()), output(io::stdout()))
         };
         let output = output.map_err(Failure::Runtime)?;
-        let told = play(Narrator::new(output.clone(), colour));
+        let notified = play(Narrator::new(output.clone(), colour));
         let pace = watch.finish();
         // The nodes have stopped: output on the same stream may wait for its reader from here on.
         output.finish(self.json.then_some(LAST_WORDS));
-        let Told {
+        let Notified {
             mut table,
             cost,
             page,
-        } = told?;
+        } = notified?;
         pace.excuse(&mut table);
         write(out, &page(&table))?;
         self.conclude(&table, pace, cost)

@@ -354,16 +354,16 @@ impl Home {
 struct Pace {
     clock: Clock,
     speed: Speed,
-    is_told: bool,
+    is_notified: bool,
 }
 
 impl Pace {
     /// Begins now.
-    fn new(speed: Speed, is_told: bool) -> Self {
+    fn new(speed: Speed, is_notified: bool) -> Self {
         Self {
             clock: Clock::start(),
             speed,
-            is_told,
+            is_notified,
         }
     }
 }
@@ -377,7 +377,7 @@ impl Watch for Pace {
     }
 
     fn say(&mut self, now: Time, what: &str) {
-        if self.is_told {
+        if self.is_notified {
             let seconds = core::time::Duration::from(now.since(Time::ZERO)).as_secs_f64();
             println!("{seconds:8.1} s  {what}");
         }

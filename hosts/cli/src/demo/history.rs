@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_node_is_unknown_then_alive_then_failed() {
         let (one, two) = (Member::new(1, 0), Member::new(2, 0));
-        let told = |at, delta| {
+        let notified = |at, delta| {
             Mark::Observed(Observed {
                 at: Time(at),
                 node: one.id,
@@ -117,9 +117,9 @@ mod tests {
         let mut trace = Trace::default();
         trace.push(Mark::Fact(Time(0), Fact::Started(one.id)));
         trace.push(Mark::Fact(Time(0), Fact::Started(two.id)));
-        trace.push(told(15, Delta::Joined(two)));
+        trace.push(notified(15, Delta::Joined(two)));
         trace.push(Mark::Fact(Time(35), Fact::Crashed(two.id)));
-        trace.push(told(52, Delta::Failed(two)));
+        trace.push(notified(52, Delta::Failed(two)));
         let of_two: Vec<_> = histories(&trace, 2, Time(100), 10)[1]
             .iter()
             .map(|it| {

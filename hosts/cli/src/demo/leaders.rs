@@ -149,7 +149,7 @@ mod tests {
     use selvedge_core::Delta;
     use selvedge_udp::Observed;
 
-    fn told(at: u64, node: u64, event: Election) -> Mark {
+    fn notified(at: u64, node: u64, event: Election) -> Mark {
         Mark::Observed(Observed {
             at: Time(at),
             node: NodeId(node),
@@ -187,21 +187,21 @@ mod tests {
             leader,
             ballot: ballot(epoch),
         };
-        assert_eq!(go(told(2, 2, elected(1, two))), None);
-        assert_eq!(go(told(3, 1, elected(1, two))), Some((two, ballot(1))));
+        assert_eq!(go(notified(2, 2, elected(1, two))), None);
+        assert_eq!(go(notified(3, 1, elected(1, two))), Some((two, ballot(1))));
         let lost = Election::Lost {
             leader: two,
             ballot: ballot(1),
         };
-        assert_eq!(go(told(4, 1, lost)), None);
+        assert_eq!(go(notified(4, 1, lost)), None);
         let regained = Election::Regained {
             leader: two,
             ballot: ballot(1),
         };
-        assert_eq!(go(told(5, 1, regained)), Some((two, ballot(1))));
+        assert_eq!(go(notified(5, 1, regained)), Some((two, ballot(1))));
         // No node follows a failed one.
         assert_eq!(go(Mark::Fact(Time(6), Fact::Crashed(two.id))), None);
-        assert_eq!(go(told(7, 1, elected(2, one))), Some((one, ballot(2))));
+        assert_eq!(go(notified(7, 1, elected(2, one))), Some((one, ballot(2))));
         let joined = NodeEvent::Membership(Event::Membership(Delta::Joined(two)));
         let about_lists = Mark::Observed(Observed {
             at: Time(8),
@@ -221,9 +221,9 @@ mod tests {
         );
         assert_eq!((leaders.ballots(), leaders.falls()), ((2, 0), 0));
         // Events that break the promises.
-        leaders.apply(&told(9, 1, elected(1, one)));
+        leaders.apply(&notified(9, 1, elected(1, one)));
         assert_eq!((leaders.ballots(), leaders.falls()), ((2, 1), 1));
-        leaders.apply(&told(10, 1, elected(1, one)));
+        leaders.apply(&notified(10, 1, elected(1, one)));
         assert_eq!(
             leaders.falls(),
             2,

@@ -49,7 +49,7 @@ enum Order {
 }
 
 /// A report of a member.
-enum Said {
+enum Reported {
     /// It accepted a line, under this number of its own.
     Took(Member, u64, u32),
     Applied(Member, u64),
@@ -64,7 +64,7 @@ struct Host {
     places: Arc<Vec<SocketAddr>>,
     disk: Disk,
     orders: Receiver<Order>,
-    said: Sender<Said>,
+    reported: Sender<Reported>,
     clock: Clock,
     rng: ChaCha12Rng,
 }
@@ -103,7 +103,7 @@ impl Host {
                     self.driver.machine().next_number(),
                 );
                 // Reported first: the answer may come in the same step.
-                self.say(Said::Took(me, number, line));
+                self.say(Reported::Took(me, number, line));
                 self.step(Input::Command(Command::Propose(line)));
             }
             Order::Read(read) => self.step(Input::Command(Command::Read(read))),
@@ -135,13 +135,13 @@ impl Host {
                 Effect::Event(Event::Applied { by, number, .. })
                     if by == self.driver.machine().me() =>
                 {
-                    self.say(Said::Applied(by, number));
+                    self.say(Reported::Applied(by, number));
                 }
                 Effect::Event(Event::Readable { read, .. }) => {
                     let lines = self.driver.machine().state().map_or(0, |it| it.0.len());
-                    self.say(Said::Readable(read, lines));
+                    self.say(Reported::Readable(read, lines));
                 }
-                Effect::Event(Event::Leads { leader, .. }) => self.say(Said::Leads(leader)),
+                Effect::Event(Event::Leads { leader, .. }) => self.say(Reported::Leads(leader)),
                 Effect::Event(_) => {}
             }
         }
@@ -163,8 +163,8 @@ impl Host {
     }
 
     /// Sends a report; the receiver is dropped when the demo ends.
-    fn say(&self, said: Said) {
-        let _over = self.said.send(said).is_err();
+    fn say(&self, reported: Reported) {
+        let _over = self.reported.send(reported).is_err();
     }
 }
 
@@ -197,12 +197,12 @@ struct Clerk {
 }
 
 impl Clerk {
-    fn hear(&mut self, said: Said, now: Time) {
-        match said {
-            Said::Took(by, number, line) => {
+    fn receive(&mut self, reported: Reported, now: Time) {
+        match reported {
+            Reported::Took(by, number, line) => {
                 self.taken.insert((by, number), line);
             }
-            Said::Applied(by, number) => {
+            Reported::Applied(by, number) => {
                 if let Some(line) = self.taken.get(&(by, number)) {
                     self.confirmed.insert(*line);
                 }
@@ -210,13 +210,13 @@ impl Clerk {
                 self.longest = self.longest.max(since);
                 self.last = Some(now);
             }
-            Said::Readable(read, lines) => {
+            Reported::Readable(read, lines) => {
                 if let Some(least) = self.reads.remove(&read) {
                     self.answered += 1;
                     self.behind += usize::from(lines < least);
                 }
             }
-            Said::Leads(leader) => self.leader = Some(leader),
+            Reported::Leads(leader) => self.leader = Some(leader),
         }
     }
 }
@@ -228,7 +228,7 @@ struct Ledger {
     rng: ChaCha12Rng,
     places: Arc<Vec<SocketAddr>>,
     seats: Vec<Seat>,
-    said: (Sender<Said>, Receiver<Said>),
+    reported: (Sender<Reported>, Receiver<Reported>),
     clerk: Clerk,
 }
 
@@ -254,7 +254,7 @@ impl Ledger {
             rng: ChaCha12Rng::seed_from_u64(seed),
             places: Arc::new(places),
             seats: seats.collect(),
-            said: mpsc::channel(),
+            reported: mpsc::channel(),
             clerk: Clerk::default(),
         })
     }
@@ -290,7 +290,7 @@ impl Ledger {
             places: Arc::clone(&self.places),
             disk: Arc::clone(&seat.disk),
             orders: received,
-            said: self.said.0.clone(),
+            reported: self.reported.0.clone(),
             clock: self.clock,
             rng: ChaCha12Rng::seed_from_u64(self.rng.below(u64::MAX)),
         };
@@ -311,7 +311,7 @@ impl Ledger {
     }
 
     /// Sends the members a change, as a membership service would.
-    fn tell(&self, delta: Delta) {
+    fn notify(&self, delta: Delta) {
         for at in 0..self.seats.len() {
             if delta.member().id != NodeId(at as u64 + 1) {
                 self.order(at, Order::Learn(delta));
@@ -356,8 +356,8 @@ impl Ledger {
         let until = self.clock.now() + span;
         loop {
             let left = until.since(self.clock.now());
-            match self.said.1.recv_timeout(left.into()) {
-                Ok(said) => self.clerk.hear(said, self.clock.now()),
+            match self.reported.1.recv_timeout(left.into()) {
+                Ok(reported) => self.clerk.receive(reported, self.clock.now()),
                 Err(_) => return,
             }
         }
@@ -391,12 +391,12 @@ impl Ledger {
             ));
             self.work(2);
             for &at in victims {
-                self.tell(Delta::Failed(self.member(at)));
+                self.notify(Delta::Failed(self.member(at)));
             }
             self.work(13);
             for &at in victims {
                 self.start(at)?;
-                self.tell(Delta::Joined(self.member(at)));
+                self.notify(Delta::Joined(self.member(at)));
             }
             say(&format!(
                 "restarted with the state that they stored: {names}; meanwhile {} leads, and {} lines are confirmed",

@@ -82,7 +82,7 @@ impl<W: Write> Narrator<W> {
             Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
             Mark::Observed(seen) => {
                 if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
-                    self.told(plan, views, seen.at, seen.node, delta);
+                    self.notified(plan, views, seen.at, seen.node, delta);
                 }
                 self.settle(plan, views, seen.at);
                 if let NodeEvent::Election(_) = seen.event {
@@ -110,11 +110,11 @@ impl<W: Write> Narrator<W> {
             let Some((leader, ballot)) = followed else {
                 continue;
             };
-            let told = self.led.get_mut(side);
-            let Some(told) = told.filter(|told| **told < Some(ballot)) else {
+            let notified = self.led.get_mut(side);
+            let Some(notified) = notified.filter(|notified| **notified < Some(ballot)) else {
                 continue;
             };
-            *told = Some(ballot);
+            *notified = Some(ballot);
             let mut line = format!("{name} follow node {}", leader.id);
             if let Some(lost) = self.leaderless.take() {
                 let between = |from: Time, to: Time| seconds(Time::ZERO + to.since(from));
@@ -137,9 +137,9 @@ impl<W: Write> Narrator<W> {
         match self.phase {
             Phase::Quiet => {}
             Phase::Cut => {
-                let (gone, pairs) = across(plan, views);
-                if self.progress.replace((gone, pairs)) != Some((gone, pairs)) {
-                    let line = format!("across the cut {gone} of {pairs} links are declared dead");
+                let (ended, pairs) = across(plan, views);
+                if self.progress.replace((ended, pairs)) != Some((ended, pairs)) {
+                    let line = format!("across the cut {ended} of {pairs} links are declared dead");
                     self.say(at, &line);
                 }
             }
@@ -215,7 +215,7 @@ impl<W: Write> Narrator<W> {
         });
     }
 
-    fn told(&mut self, plan: &Plan, views: &Views, at: Time, observer: NodeId, delta: Delta) {
+    fn notified(&mut self, plan: &Plan, views: &Views, at: Time, observer: NodeId, delta: Delta) {
         let Delta::Failed(member) = delta else {
             return;
         };
@@ -319,17 +319,17 @@ fn others(views: &Views, node: NodeId) -> impl Iterator<Item = NodeId> {
 /// The number of ordered pairs of nodes across the cut in which the first lists the second as dead,
 /// and the number of all pairs.
 fn across(plan: &Plan, views: &Views) -> (usize, usize) {
-    let (mut gone, mut pairs) = (0, 0);
+    let (mut ended, mut pairs) = (0, 0);
     for (observer, _) in views.up() {
         for (subject, life) in views.up() {
             if plan.is_cut_off(observer.0) != plan.is_cut_off(subject.0) && life.is_some() {
                 pairs += 1;
                 let belief = views.belief(observer, subject);
-                gone += usize::from(belief.is_none_or(|(_, belief)| belief == Belief::Failed));
+                ended += usize::from(belief.is_none_or(|(_, belief)| belief == Belief::Failed));
             }
         }
     }
-    (gone, pairs)
+    (ended, pairs)
 }
 
 /// Text such as "nodes 3, 5 and 7", or their number if that would be long.

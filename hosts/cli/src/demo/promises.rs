@@ -131,7 +131,7 @@ impl Facts {
                 Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
                 Mark::Observed(seen) => {
                     if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
-                        facts.told(plan, &views, &lives, seen.at, seen.node, delta);
+                        facts.notified(plan, &views, &lives, seen.at, seen.node, delta);
                     }
                 }
             }
@@ -166,7 +166,7 @@ impl Facts {
     }
 
     /// `lives` are the last known lives, including those of nodes that are down.
-    fn told(
+    fn notified(
         &mut self,
         plan: &Plan,
         views: &Views,

@@ -35,7 +35,7 @@ pub fn timeline(outcome: &Outcome) -> String {
     };
     let sketch = Sketch { plan, order, time };
     let histories = histories(&outcome.trace, plan.nodes, outcome.end, STEPS);
-    let gone = plan.crashing.into_iter().chain([plan.leaving]);
+    let ended = plan.crashing.into_iter().chain([plan.leaving]);
     let mut leaders = Leaders::default();
     outcome.trace.iter().for_each(|mark| leaders.apply(mark));
     let marks = html! {
@@ -46,7 +46,7 @@ pub fn timeline(outcome: &Outcome) -> String {
         @for reign in leaders.reigns() { (sketch.reign(reign, outcome.end)) }
         @for mark in outcome.trace.iter() { (sketch.happened(mark)) }
         @for (history, node) in histories.iter().zip(1..) {
-            @if gone.clone().any(|it| it == node) { (sketch.noticed(node, history)) }
+            @if ended.clone().any(|it| it == node) { (sketch.noticed(node, history)) }
         }
     };
     time.svg("Timeline of the run", &marks).into_string()
@@ -158,13 +158,13 @@ impl Sketch<'_> {
 
     /// Signs for the first and the last node to notice that a node has failed or left.
     fn noticed(&self, node: u64, history: &[Stretch]) -> Markup {
-        let gone = |it: &&Stretch| it.opinion.failed + it.opinion.left > 0;
+        let ended = |it: &&Stretch| it.opinion.failed + it.opinion.left > 0;
         let by_all = |it: &&Stretch| {
             let opinion = it.opinion;
             opinion.failed + opinion.left > 0 && opinion.alive + opinion.suspect == 0
         };
         // All nodes learn of a leave at once.
-        let first = history.iter().find(gone);
+        let first = history.iter().find(ended);
         let first = first.filter(|it| it.opinion.failed > 0);
         html! {
             @if let Some(it) = first { (self.sign(node, it.from, Shape::Hollow, "is first noticed to be down")) }

@@ -278,7 +278,7 @@ mod tests {
         })
     }
 
-    fn told(at: u64, node: u64, delta: Delta) -> Mark {
+    fn notified(at: u64, node: u64, delta: Delta) -> Mark {
         seen(at, node, Event::Membership(delta))
     }
 
@@ -290,8 +290,8 @@ mod tests {
         trace.push(fact(1, Fact::Started(two.id)));
         trace.push(seen(4, 2, Event::Identity(two)));
         trace.push(seen(2, 1, Event::Identity(one)));
-        trace.push(told(5, 1, Delta::Joined(two)));
-        trace.push(told(6, 2, Delta::Joined(one)));
+        trace.push(notified(5, 1, Delta::Joined(two)));
+        trace.push(notified(6, 2, Delta::Joined(one)));
         assert!(trace.iter().map(Mark::at).is_sorted());
 
         let mut views = Views::default();
@@ -301,14 +301,14 @@ mod tests {
         assert_eq!(views.right(), (2, 2));
         views.apply(&fact(7, Fact::Crashed(two.id)));
         assert_eq!(views.right(), (0, 1));
-        views.apply(&told(8, 1, Delta::Suspected(two)));
+        views.apply(&notified(8, 1, Delta::Suspected(two)));
         assert_eq!(views.belief(one.id, two.id), Some((two, Belief::Suspect)));
-        views.apply(&told(9, 1, Delta::Failed(two)));
+        views.apply(&notified(9, 1, Delta::Failed(two)));
         assert_eq!(views.right(), (1, 1));
         views.apply(&fact(10, Fact::Started(two.id)));
         views.apply(&seen(11, 2, Event::Identity(heir)));
-        views.apply(&told(11, 1, Delta::Confirmed(two)));
-        views.apply(&told(11, 1, Delta::Joined(heir)));
+        views.apply(&notified(11, 1, Delta::Confirmed(two)));
+        views.apply(&notified(11, 1, Delta::Joined(heir)));
         assert!(views.is_right(one.id) && !views.is_right(two.id));
     }
 
@@ -321,13 +321,13 @@ mod tests {
             fact(0, Fact::Started(two.id)),
             seen(1, 1, Event::Identity(one)),
             seen(1, 2, Event::Identity(two)),
-            told(2, 1, Delta::Joined(two)),
+            notified(2, 1, Delta::Joined(two)),
             fact(3, Fact::Leaving(two.id)),
         ] {
             views.apply(&mark);
         }
         assert_eq!((views.right(), views.life(two.id)), ((0, 1), None));
-        views.apply(&told(4, 1, Delta::Left(two)));
+        views.apply(&notified(4, 1, Delta::Left(two)));
         assert_eq!(views.right(), (1, 1));
     }
 }

@@ -35,7 +35,7 @@ fn seen(millis: u64, node: u64, event: Event) -> Observed {
     }
 }
 
-fn told(routine: Which, event: RoutineEvent) -> Event {
+fn notified(routine: Which, event: RoutineEvent) -> Event {
     Event::Leader {
         group: routine.group(),
         event: LeaderEvent::Routine(event),
@@ -45,7 +45,7 @@ fn told(routine: Which, event: RoutineEvent) -> Event {
 /// A run that a node reports, with all its commands.
 fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u64) {
     let begun = RoutineEvent::Triggered { instance };
-    course.note(&seen(millis, node, told(routine, begun)));
+    course.note(&seen(millis, node, notified(routine, begun)));
     for (step, (device, _)) in routine.commands().into_iter().enumerate() {
         let number = 1 + course.arrivals.len() as u64;
         course.arrivals.push(Arrival {
@@ -63,7 +63,7 @@ fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u6
         steps: Vec::new(),
     };
     let over = RoutineEvent::Reports(report);
-    course.note(&seen(millis + 50, node, told(routine, over)));
+    course.note(&seen(millis + 50, node, notified(routine, over)));
 }
 
 /// Three rounds of all routines: before the power failure, during it, and after it.
@@ -193,19 +193,19 @@ fn a_bell_that_is_rung_twice_breaks_a_promise_and_a_light_does_not() {
 fn a_run_that_does_not_end_breaks_a_promise() {
     let begin = |course: &mut Course| {
         let begun = RoutineEvent::Executes { instance: 4 };
-        course.note(&seen(9_900, 8, told(EVENING, begun)));
+        course.note(&seen(9_900, 8, notified(EVENING, begun)));
     };
     assert_eq!(broken(begin), ["ends"]);
-    let unheard = |course: &mut Course| {
+    let unanswered = |course: &mut Course| {
         course.asked.insert(AIRING, 4);
     };
-    assert_eq!(broken(unheard), ["ends"]);
+    assert_eq!(broken(unanswered), ["ends"]);
     // The leader of a run was killed before it reported the end: the next run shows it.
-    let untold = |course: &mut Course| {
+    let unnotified = |course: &mut Course| {
         let runs = course.runs.get_mut(&EVENING).unwrap();
         runs.get_mut(&1).unwrap().ended = None;
     };
-    assert_eq!(broken(untold), Vec::<String>::new());
+    assert_eq!(broken(unnotified), Vec::<String>::new());
 }
 
 #[test]

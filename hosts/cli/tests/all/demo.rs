@@ -16,7 +16,7 @@ use serde_json::Value;
 /// The result of a demo.
 struct Ended {
     table: Vec<Value>,
-    told: String,
+    notified: String,
     page: String,
 }
 
@@ -31,21 +31,25 @@ fn run(story: &[&str], page: bool) -> Ended {
         command.arg("--out").arg(&out);
     }
     let output = command.output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let notified = String::from_utf8(output.stderr).unwrap();
     let page = page.then(|| {
         let page = fs::read_to_string(&out).unwrap();
         fs::remove_file(&out).unwrap();
         page
     });
     let table: Vec<Value> =
-        serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {told}"));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|why| panic!("{why}: {notified}"));
     assert_eq!(
         output.status.success(),
         !table.iter().any(is_broken),
         "{table:#?}"
     );
     let page = page.unwrap_or_default();
-    Ended { table, told, page }
+    Ended {
+        table,
+        notified,
+        page,
+    }
 }
 
 fn is_broken(row: &Value) -> bool {
@@ -90,7 +94,7 @@ fn the_demo_judges_itself_and_draws_its_page() {
     assert_eq!((ids.len(), ids[0], ids[8]), (21, "join", "false-removals"));
     demo.held(&["ballot", "fencing", "overlap", "tokens", "frame", "faulty"]);
     demo.page_needs_nothing_else();
-    assert!(demo.told.contains("are cut off") && demo.told.contains("the cut heals"));
+    assert!(demo.notified.contains("are cut off") && demo.notified.contains("the cut heals"));
 }
 
 #[test]
@@ -102,7 +106,10 @@ fn the_building_judges_itself_and_draws_its_page() {
     let ring = demo.row("building-once");
     assert_eq!(ring["seen"].as_f64(), Some(0.0), "{ring:#?}");
     demo.page_needs_nothing_else();
-    assert!(demo.told.contains("goes dark") && demo.told.contains("restart without their memory"));
+    assert!(
+        demo.notified.contains("goes dark")
+            && demo.notified.contains("restart without their memory")
+    );
     assert!(demo.page.contains("A building without a hub") && demo.page.contains("class=\"band"));
 }
 
@@ -112,5 +119,10 @@ fn the_ledger_judges_itself() {
     assert_eq!((demo.ids().len(), demo.ids()[0]), (5, "ledger-kept"));
     demo.held(&["ledger-kept", "ledger-once", "ledger-reads"]);
     demo.unbroken("ledger-alike");
-    assert_eq!(demo.told.matches("killed: ").count(), 2, "{}", demo.told);
+    assert_eq!(
+        demo.notified.matches("killed: ").count(),
+        2,
+        "{}",
+        demo.notified
+    );
 }

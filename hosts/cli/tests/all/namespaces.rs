@@ -94,9 +94,9 @@ impl Drop for Namespaces {
     fn drop(&mut self) {
         // Removes everything that was created; the rest fails.
         for node in 1..=NODES {
-            let _gone = call(&format!("ip netns del {}", self.name(node))).is_ok();
+            let _ended = call(&format!("ip netns del {}", self.name(node))).is_ok();
         }
-        let _gone = call(&format!("ip link del {}br", self.tag)).is_ok();
+        let _ended = call(&format!("ip link del {}br", self.tag)).is_ok();
     }
 }
 

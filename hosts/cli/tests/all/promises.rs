@@ -55,7 +55,7 @@ impl Course {
         }
         for &node in &all {
             let joined = Delta::Joined(Member::new(node, 0));
-            course.told(Time::ZERO + MS * 500, &all, joined);
+            course.notified(Time::ZERO + MS * 500, &all, joined);
         }
         let [one, other] = course.plan.crashing;
         course.elected(Time::ZERO + MS * 1_500, &all, one, 1);
@@ -67,7 +67,7 @@ impl Course {
                 .copied()
                 .filter(|it| ![one, other].contains(it))
                 .collect();
-            course.told(
+            course.notified(
                 times.crash + MS * 2_000,
                 &up,
                 Delta::Failed(Member::new(node, 0)),
@@ -78,7 +78,7 @@ impl Course {
             .collect();
         course.elected(times.crash + MS * 2_300, &up, 1, 2);
         course.fact(times.leave, Fact::Leaving(NodeId(leaving)));
-        course.told(
+        course.notified(
             times.leave + MS * 300,
             &up,
             Delta::Left(Member::new(leaving, 0)),
@@ -90,10 +90,10 @@ impl Course {
         course.fact(times.back, Fact::Started(NodeId(restarting)));
         course.seen(times.back + MS * 9, restarting, Event::Identity(heir));
         let soon = times.back + MS * 100;
-        course.told(soon, &up, Delta::Confirmed(Member::new(restarting, 0)));
-        course.told(soon, &up, Delta::Joined(heir));
+        course.notified(soon, &up, Delta::Confirmed(Member::new(restarting, 0)));
+        course.notified(soon, &up, Delta::Joined(heir));
         for &node in up.iter().filter(|&&node| node != restarting) {
-            course.told(soon, &[restarting], Delta::Joined(Member::new(node, 0)));
+            course.notified(soon, &[restarting], Delta::Joined(Member::new(node, 0)));
         }
         course.fact(times.cut, Fact::Cut);
         course.fact(times.heal, Fact::Healed);
@@ -112,7 +112,7 @@ impl Course {
             .push(Mark::Observed(Observed { at, node, event }));
     }
 
-    fn told(&mut self, at: Time, observers: &[u64], delta: Delta) {
+    fn notified(&mut self, at: Time, observers: &[u64], delta: Delta) {
         for &observer in observers
             .iter()
             .filter(|&&it| NodeId(it) != delta.member().id)
@@ -149,10 +149,10 @@ impl Course {
     }
 
     /// Removes an event about a member at one node.
-    fn untell(&mut self, observer: u64, delta: Delta) {
-        let told = NodeEvent::Membership(Event::Membership(delta));
+    fn unnotify(&mut self, observer: u64, delta: Delta) {
+        let notified = NodeEvent::Membership(Event::Membership(delta));
         self.marks.retain(|mark| match mark {
-            Mark::Observed(seen) => seen.node != NodeId(observer) || seen.event != told,
+            Mark::Observed(seen) => seen.node != NodeId(observer) || seen.event != notified,
             Mark::Fact(..) => true,
         });
     }
@@ -195,7 +195,7 @@ fn a_smooth_course_keeps_every_promise() {
 fn one_who_never_learns_of_a_crash_breaks_a_promise() {
     let mut course = Course::smooth();
     let node = course.plan.crashing[0];
-    course.untell(course.bystander(), Delta::Failed(Member::new(node, 0)));
+    course.unnotify(course.bystander(), Delta::Failed(Member::new(node, 0)));
     // Its list stays wrong, too.
     assert_eq!(course.broken(), [format!("spread-{node}"), "heal".into()]);
 }
@@ -205,9 +205,9 @@ fn one_who_learns_late_breaks_a_promise() {
     let mut course = Course::smooth();
     let failed = Delta::Failed(Member::new(course.plan.crashing[1], 0));
     let bystander = course.bystander();
-    course.untell(bystander, failed);
+    course.unnotify(bystander, failed);
     let first = course.plan.times.crash + MS * 2_000;
-    course.told(
+    course.notified(
         first + course.plan.bounds.spread.span + MS,
         &[bystander],
         failed,
@@ -223,8 +223,8 @@ fn who_is_cut_off_meanwhile_has_time_until_the_lists_are_right() {
     let mut course = Course::smooth();
     let failed = Delta::Failed(Member::new(course.plan.crashing[0], 0));
     let cut_off = course.plan.cut_off[0];
-    course.untell(cut_off, failed);
-    course.told(course.plan.times.heal + MS * 900, &[cut_off], failed);
+    course.unnotify(cut_off, failed);
+    course.notified(course.plan.times.heal + MS * 900, &[cut_off], failed);
     assert_eq!(course.broken(), Vec::<String>::new());
 }
 
@@ -236,8 +236,8 @@ fn to_declare_a_live_node_failed_breaks_a_promise_unless_the_cut_is_to_blame() {
     let wrongly = |at: Time, observer: u64, about: u64| {
         let mut course = Course::smooth();
         let member = Member::new(about, 0);
-        course.told(at, &[observer], Delta::Failed(member));
-        course.told(at + MS * 100, &[observer], Delta::Refuted(member));
+        course.notified(at, &[observer], Delta::Failed(member));
+        course.notified(at + MS * 100, &[observer], Delta::Refuted(member));
         course.broken()
     };
     let none = Vec::<String>::new();
@@ -256,7 +256,7 @@ fn a_good_bye_taken_for_a_failure_breaks_a_promise() {
     let mut course = Course::smooth();
     let member = Member::new(course.plan.leaving, 0);
     let at = course.plan.times.leave + MS * 200;
-    course.told(at, &[course.bystander()], Delta::Failed(member));
+    course.notified(at, &[course.bystander()], Delta::Failed(member));
     assert_eq!(course.broken(), ["leave"]);
 }
 
@@ -264,7 +264,7 @@ fn a_good_bye_taken_for_a_failure_breaks_a_promise() {
 fn a_restart_that_one_does_not_hear_of_breaks_a_promise() {
     let mut course = Course::smooth();
     let heir = Member::new(course.plan.restarting, 1);
-    course.untell(course.bystander(), Delta::Joined(heir));
+    course.unnotify(course.bystander(), Delta::Joined(heir));
     assert_eq!(course.broken(), ["restart", "heal"]);
 }
 
@@ -277,8 +277,8 @@ fn lists_that_differ_from_what_was_told_break_a_promise() {
 fn one_who_does_not_follow_breaks_a_promise() {
     let mut course = Course::smooth();
     course.unelect(course.bystander(), |_| true);
-    let nobody = ["elect", "reelect", "leaderless", "one-leader"];
-    assert_eq!(course.broken(), nobody);
+    let no_node = ["elect", "reelect", "leaderless", "one-leader"];
+    assert_eq!(course.broken(), no_node);
     let mut course = Course::smooth();
     let crash = course.plan.times.crash;
     course.unelect(course.bystander(), |at| at > crash);

@@ -13,7 +13,7 @@ use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_pcm::client::{Client as Machine, Command, Event, Reject};
 use selvedge_pcm::{Function, Library, Message, Refusal};
 
-use super::{Options, Told};
+use super::{Notified, Options};
 use crate::clock::{self, Clock, NoChance};
 use crate::counters::Counters;
 use crate::frame::{self, Frame};
@@ -41,9 +41,9 @@ pub(super) enum Wake {
 
 /// The time of the last message of a gateway.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Heard(Arc<AtomicU64>);
+pub(super) struct Received(Arc<AtomicU64>);
 
-impl Heard {
+impl Received {
     fn set(&self, now: Time) {
         self.0.store(now.since(Time::ZERO).0, Ordering::Relaxed);
     }
@@ -70,11 +70,11 @@ pub(super) struct Host {
     options: Options,
     driver: Driver<Machine>,
     rng: ChaCha12Rng,
-    heard: Heard,
+    heard: Received,
     clock: Clock,
     wakes: Receiver<Wake>,
     wake: SyncSender<Wake>,
-    tell: mpsc::Sender<Told>,
+    notify: mpsc::Sender<Notified>,
     stay: Option<Stay>,
     /// The number of links opened until now.
     links: u64,
@@ -94,8 +94,8 @@ impl Host {
         machine: Machine,
         clock: Clock,
         (wake, wakes): (SyncSender<Wake>, Receiver<Wake>),
-        tell: mpsc::Sender<Told>,
-        heard: Heard,
+        notify: mpsc::Sender<Notified>,
+        heard: Received,
     ) -> Result<Self, NoChance> {
         Ok(Self {
             heard,
@@ -104,7 +104,7 @@ impl Host {
             clock,
             wakes,
             wake,
-            tell,
+            notify,
             stay: None,
             links: 0,
             at: 0,
@@ -148,12 +148,12 @@ impl Host {
         // The machine would repeat a request that fits no frame without end.
         let function = match fits(me, number, function) {
             Ok(function) => function,
-            Err(why) => return self.tell(Told::Refused { token, why }),
+            Err(why) => return self.notify(Notified::Refused { token, why }),
         };
         self.tokens.insert(number, token);
         if let Err(why) = self.step(Input::Command(Command::Submit(function))) {
             self.tokens.remove(&number);
-            self.tell(Told::Rejected { token, why });
+            self.notify(Notified::Rejected { token, why });
         }
     }
 
@@ -163,7 +163,7 @@ impl Host {
             return; // It has been answered.
         };
         if let Err(why) = self.step(Input::Command(Command::Cancel(number))) {
-            self.tell(Told::Rejected { token, why });
+            self.notify(Notified::Rejected { token, why });
         }
     }
 
@@ -207,7 +207,7 @@ impl Host {
             } => {
                 let unit = self.units.remove(&number);
                 if let Some(token) = self.tokens.remove(&number) {
-                    self.tell(Told::Answered {
+                    self.notify(Notified::Answered {
                         token,
                         answer,
                         voters: voters.into_iter().collect(),
@@ -217,16 +217,16 @@ impl Host {
             }
             Event::Refused { number, why } => {
                 if let Some(token) = self.tokens.remove(&number) {
-                    self.tell(Told::Refused { token, why });
+                    self.notify(Notified::Refused { token, why });
                 }
             }
             _ => {}
         }
     }
 
-    fn tell(&self, told: Told) {
+    fn notify(&self, notified: Notified) {
         // After a client is dropped, its host ends with the next wake.
-        let _told = self.tell.send(told);
+        let _notified = self.notify.send(notified);
     }
 
     fn send(&mut self, to: NodeId, payload: Option<Vec<u8>>) {
@@ -322,13 +322,13 @@ impl Host {
         match notice {
             Notice::Kept { library, by } => {
                 if self.puts.remove(&library).is_some() {
-                    self.tell(Told::Kept { library, by });
+                    self.notify(Notified::Kept { library, by });
                 }
             }
             Notice::NotKept { library, why } => {
                 if self.puts.remove(&library).is_some() {
                     let why = Some(why);
-                    self.tell(Told::NotKept { library, why });
+                    self.notify(Notified::NotKept { library, why });
                 }
             }
             Notice::Unit {
@@ -362,7 +362,7 @@ impl Host {
             if put.tries >= TRIES {
                 self.puts.remove(&library);
                 let why = None;
-                self.tell(Told::NotKept { library, why });
+                self.notify(Notified::NotKept { library, why });
                 continue;
             }
             put.tries += 1;

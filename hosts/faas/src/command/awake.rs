@@ -19,7 +19,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn hear(&mut self, line: &str, now: Instant) {
+    fn receive(&mut self, line: &str, now: Instant) {
         // Its counters follow after a semicolon.
         let line = line.split(';').next().unwrap_or_default();
         if line.ends_with(" is Asleep") {
@@ -38,19 +38,19 @@ impl Sum {
 
 impl Awake {
     /// Reads the log of a follower to its end, on a separate thread.
-    pub(crate) fn listen(&self, id: u64, said: ChildStderr) {
+    pub(crate) fn listen(&self, id: u64, reported: ChildStderr) {
         let all = self.clone();
         thread::spawn(move || {
-            for line in BufReader::new(said).lines().map_while(Result::ok) {
-                all.hear(id, &line);
+            for line in BufReader::new(reported).lines().map_while(Result::ok) {
+                all.receive(id, &line);
             }
         });
     }
 
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-    fn hear(&self, id: u64, line: &str) {
+    fn receive(&self, id: u64, line: &str) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(id).or_default().hear(line, Instant::now());
+        all.entry(id).or_default().receive(line, Instant::now());
     }
 
     /// The time for which each was awake until now.
@@ -72,13 +72,13 @@ mod tests {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut sum = Sum::default();
-        sum.hear("101#5 is Active", at(1));
+        sum.receive("101#5 is Active", at(1));
         assert_eq!(sum.until(at(3)), Duration::from_secs(2));
-        sum.hear("101#5 is Busy", at(3));
-        sum.hear("101#5 has lost its gateway: x", at(3));
-        sum.hear("101#5 is Asleep; Counters { sent: 7 }", at(4));
+        sum.receive("101#5 is Busy", at(3));
+        sum.receive("101#5 has lost its gateway: x", at(3));
+        sum.receive("101#5 is Asleep; Counters { sent: 7 }", at(4));
         assert_eq!(sum.until(at(9)), Duration::from_secs(3));
-        sum.hear("101#5 is Active; Counters { sent: 7 }", at(10));
+        sum.receive("101#5 is Active; Counters { sent: 7 }", at(10));
         assert_eq!(sum.until(at(11)), Duration::from_secs(4));
     }
 }

@@ -1,7 +1,7 @@
 //! The function of demonstrations and measurements: the greatest common divisor of two numbers.
 
 use selvedge_core::Span;
-use selvedge_faas::client::{Client, Told};
+use selvedge_faas::client::{Client, Notified};
 use selvedge_faas::{Argument, Call, CallError, ModuleId};
 use selvedge_pcm::Function;
 
@@ -25,7 +25,7 @@ pub(crate) fn right(token: u64) -> String {
 pub(crate) fn put(client: &Client) -> Result<u16, Failure> {
     client.put(MODULE.to_vec());
     match client.wait(Span::secs(30)) {
-        Some(Told::Kept { by, .. }) => Ok(by),
+        Some(Notified::Kept { by, .. }) => Ok(by),
         Some(_) | None => Err(Failure::NotKept),
     }
 }

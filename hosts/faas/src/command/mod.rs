@@ -149,7 +149,7 @@ impl AccessArgs {
     /// The password for `--user`. A user without a password would leave a broker open that its
     /// operator believes closed.
     fn password(&self) -> Result<String, Failure> {
-        let said = match env::var("SELVEDGE_FAAS_PASSWORD") {
+        let reported = match env::var("SELVEDGE_FAAS_PASSWORD") {
             Ok(password) => password,
             Err(VarError::NotPresent) => String::new(),
             Err(VarError::NotUnicode(_)) => {
@@ -159,13 +159,13 @@ impl AccessArgs {
         };
         let why = match self.user.as_deref() {
             Some("") => "--user has no name: give one, or leave it out",
-            Some(_) if said.is_empty() => {
+            Some(_) if reported.is_empty() => {
                 "--user has no password: set SELVEDGE_FAAS_PASSWORD in the environment"
             }
-            None if !said.is_empty() => {
+            None if !reported.is_empty() => {
                 "SELVEDGE_FAAS_PASSWORD is set without --user: give --user NAME, or unset it"
             }
-            _ => return Ok(said),
+            _ => return Ok(reported),
         };
         Err(Failure::Usage(why))
     }

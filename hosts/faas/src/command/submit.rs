@@ -7,7 +7,7 @@ use std::{fs, io};
 
 use clap::Args;
 use selvedge_core::{Member, NodeId, Span};
-use selvedge_faas::client::{self, Client, Options, Told};
+use selvedge_faas::client::{self, Client, Notified, Options};
 use selvedge_faas::{Argument, Call, Limits, Module, Stub, text_of};
 use selvedge_pcm::client::Config;
 use selvedge_pcm::{Answer, Function};
@@ -106,12 +106,12 @@ impl Submit {
             is_quiet = silence >= QUIET;
             match client.wait(LOOK) {
                 None => {}
-                Some(Told::Kept { by, .. }) => {
+                Some(Notified::Kept { by, .. }) => {
                     eprintln!("the module is on the disks of {by} gateways");
                     is_put = true;
                     client.submit(0, function.clone());
                 }
-                Some(told) => return end(told),
+                Some(notified) => return end(notified),
             }
         }
     }
@@ -142,9 +142,9 @@ impl Submit {
     }
 }
 
-fn end(told: Told) -> Result<ExitCode, Failure> {
-    let (line, status) = match told {
-        Told::Answered {
+fn end(notified: Notified) -> Result<ExitCode, Failure> {
+    let (line, status) = match notified {
+        Notified::Answered {
             answer,
             voters,
             unit,
@@ -167,15 +167,15 @@ fn end(told: Told) -> Result<ExitCode, Failure> {
                 Answer::Cancelled => ("cancelled".into(), 130),
             }
         }
-        Told::Refused { why, .. } => (why.to_string(), 6),
-        Told::Rejected { why, .. } => (why.to_string(), 1),
-        Told::NotKept { why: Some(why), .. } => (why.to_string(), 6),
-        Told::NotKept { why: None, .. } => {
+        Notified::Refused { why, .. } => (why.to_string(), 6),
+        Notified::Rejected { why, .. } => (why.to_string(), 1),
+        Notified::NotKept { why: Some(why), .. } => (why.to_string(), 6),
+        Notified::NotKept { why: None, .. } => {
             let line = "no majority of gateways keeps the module: check that they run";
             (line.into(), 1)
         }
         // The loop waits for it before it submits.
-        Told::Kept { .. } => return Ok(ExitCode::FAILURE),
+        Notified::Kept { .. } => return Ok(ExitCode::FAILURE),
     };
     eprintln!("selvedge-faas: {line}");
     Ok(ExitCode::from(status))

@@ -82,12 +82,12 @@ fn picture(view: &View) -> String {
 
 /// The counters of each gateway, with the names of the fields.
 fn counters(view: &View) -> String {
-    let said = view.gateways.iter().filter(|it| it.life.is_some());
+    let reported = view.gateways.iter().filter(|it| it.life.is_some());
     let line = |it: &GatewayView| {
         let counters = format!("{:?}", it.counters).replace([':', ','], "");
         format!("{}: {counters}\n", name(it))
     };
-    said.map(line).collect()
+    reported.map(line).collect()
 }
 
 fn name(it: &GatewayView) -> String {

@@ -206,8 +206,8 @@ impl World {
             command.stderr(Stdio::piped());
         }
         let mut child = command.spawn().map_err(Failure::Process)?;
-        if let Some((awake, said)) = awake.zip(child.stderr.take()) {
-            awake.listen(id, said);
+        if let Some((awake, reported)) = awake.zip(child.stderr.take()) {
+            awake.listen(id, reported);
         }
         self.nodes.insert(id, Node(child));
         Ok(())

@@ -52,7 +52,7 @@ fn options() -> Options {
 }
 
 impl Host {
-    fn hear(&mut self, message: &Message) {
+    fn receive(&mut self, message: &Message) {
         let payload = frame::message(GATEWAY, message).unwrap();
         self.on_published(INBOX, &payload);
     }
@@ -61,7 +61,7 @@ impl Host {
     fn begin(&mut self) {
         self.command(Command::Start).unwrap();
         let electors = [self.driver.machine().me()].into_iter().collect();
-        self.hear(&Message::Run(Box::new(Run {
+        self.receive(&Message::Run(Box::new(Run {
             task: task(),
             attempt: 1,
             term: 0,
@@ -72,7 +72,7 @@ impl Host {
         assert_eq!(self.worker.number, 1);
     }
 
-    fn hear_notice(&mut self, notice: &Notice) {
+    fn receive_notice(&mut self, notice: &Notice) {
         let payload = frame::notice(GATEWAY, notice).unwrap();
         self.on_published(INBOX, &payload);
     }
@@ -100,11 +100,11 @@ fn up(is_kept: bool) -> LinkEvent {
 #[test]
 fn what_is_published_is_counted_as_what_it_is() {
     let mut host = new();
-    host.hear_notice(&Notice::NoModule(Library(7)));
+    host.receive_notice(&Notice::NoModule(Library(7)));
     assert_eq!((host.counters.received, host.counters.refused), (1, 0));
-    host.hear_notice(&Notice::Get(Library(7))); // For gateways.
+    host.receive_notice(&Notice::Get(Library(7))); // For gateways.
     assert_eq!((host.counters.received, host.counters.refused), (2, 1));
-    host.hear(&Message::Here); // For gateways.
+    host.receive(&Message::Here); // For gateways.
     assert_eq!((host.counters.received, host.counters.refused), (3, 2));
     host.on_published(INBOX, &[1]);
     assert_eq!(host.counters.malformed, 1);
@@ -191,20 +191,20 @@ fn a_mailbox_is_relied_on_where_the_follower_was_last() {
 
 #[test]
 fn a_mailbox_that_is_gone_is_told_to_the_machine() {
-    let said = |host: &Host| host.counters.sent + host.counters.unsent;
+    let reported = |host: &Host| host.counters.sent + host.counters.unsent;
     let mut host = new();
     host.command(Command::Start).unwrap();
     let number = host.links;
     assert!(number > 0);
-    let before = said(&host);
+    let before = reported(&host);
     host.on_link(number, up(false));
-    assert_eq!(said(&host), before, "it left nothing there");
+    assert_eq!(reported(&host), before, "it left nothing there");
     host.on_phase(Phase::Asleep);
     host.go_to(NodeId(1));
     host.on_link(host.links, up(true));
-    assert_eq!(said(&host), before, "all is there");
+    assert_eq!(reported(&host), before, "all is there");
     host.on_link(host.links, up(false));
-    assert!(said(&host) > before);
+    assert!(reported(&host) > before);
 }
 
 #[test]
@@ -224,26 +224,26 @@ fn a_broker_that_refuses_is_remembered_with_its_reason() {
 #[test]
 fn a_module_is_asked_for_by_who_is_awake_and_taken_when_it_was_wanted() {
     let mut host = new();
-    let said = |host: &Host| host.counters.sent + host.counters.unsent;
+    let reported = |host: &Host| host.counters.sent + host.counters.unsent;
     let library = crate::library(MODULE);
     let module = || Notice::Module(MODULE.iter().copied().collect());
-    host.hear_notice(&module());
+    host.receive_notice(&module());
     assert_eq!(host.counters.fetched_modules, 0);
     host.load(library);
     host.look_at_shelf();
-    assert_eq!(said(&host), 0, "it sleeps");
+    assert_eq!(reported(&host), 0, "it sleeps");
     host.go_to(NodeId(1));
     host.look_at_shelf();
-    assert_eq!(said(&host), 1);
+    assert_eq!(reported(&host), 1);
     host.look_at_shelf();
-    assert_eq!(said(&host), 1, "it has asked just now");
-    host.hear_notice(&Notice::NoModule(Library(7)));
+    assert_eq!(reported(&host), 1, "it has asked just now");
+    host.receive_notice(&Notice::NoModule(Library(7)));
     assert!(
         host.shelf.wait(host.clock.now()).is_some(),
         "another module"
     );
-    host.hear_notice(&module());
-    host.hear_notice(&module());
+    host.receive_notice(&module());
+    host.receive_notice(&module());
     assert_eq!(host.counters.fetched_modules, 1);
     assert!(host.shelf.has(library));
     host.load(library);
@@ -264,7 +264,7 @@ fn a_module_is_read_from_the_disk_in_a_later_life_unless_it_is_damaged() {
     let mut first = life();
     first.load(library);
     assert!(first.commands.is_empty(), "it is asked for");
-    first.hear_notice(&Notice::Module(MODULE.iter().copied().collect()));
+    first.receive_notice(&Notice::Module(MODULE.iter().copied().collect()));
     let mut second = life();
     second.load(library);
     assert_eq!(second.commands, [Command::Loaded(library)]);
@@ -303,7 +303,7 @@ fn what_the_machine_wants_is_done() {
     assert!(host.stay.is_none());
     let library = crate::library(MODULE);
     host.on_event(Event::Load(library));
-    host.hear_notice(&Notice::Module(MODULE.iter().copied().collect()));
+    host.receive_notice(&Notice::Module(MODULE.iter().copied().collect()));
     assert!(host.shelf.has(library));
     host.on_event(Event::Unload(library));
     assert!(!host.shelf.has(library));

@@ -79,7 +79,7 @@ impl Diary {
     }
 
     /// Returns the unit that had a task whose client is notified of the answer. O(n).
-    pub(crate) fn on_told(&mut self, task: TaskId) -> Option<Assignment> {
+    pub(crate) fn on_answered(&mut self, task: TaskId) -> Option<Assignment> {
         let page = self.tasks.get(&task).filter(|it| it.is_awaited)?;
         let unit = page.unit.clone();
         self.release(|it| it == task);
@@ -390,8 +390,8 @@ mod tests {
         diary.on_ended(task(1), answer, now);
         diary.look(ME, &tables, now + Span::secs(60));
         assert_eq!(diary.answers(now).next().unwrap().attempt, unit.attempt);
-        assert_eq!(diary.on_told(task(1)), Some(unit));
-        assert_eq!(diary.on_told(task(1)), None);
+        assert_eq!(diary.on_answered(task(1)), Some(unit));
+        assert_eq!(diary.on_answered(task(1)), None);
         assert!(diary.tasks.is_empty());
     }
 
@@ -416,7 +416,7 @@ mod tests {
         diary.on_left(CLIENT);
         assert_eq!(awaited(&diary), [4]);
         assert_eq!(diary.tasks.len(), 2, "that of the first one is over");
-        assert_eq!(diary.on_told(task(2)), None);
+        assert_eq!(diary.on_answered(task(2)), None);
     }
 
     #[test]

@@ -189,7 +189,7 @@ impl Host {
             Effect::Send { to, message } => {
                 match message {
                     Message::Answer { task, .. } => self.say_unit(to, task.number),
-                    Message::Refused { task, .. } => drop(self.diary.on_told(task)),
+                    Message::Refused { task, .. } => drop(self.diary.on_answered(task)),
                     Message::Elsewhere => self.diary.on_left(to),
                     _ => {}
                 }
@@ -384,7 +384,7 @@ impl Host {
 
     /// Notifies a client of the unit that had its task.
     fn say_unit(&mut self, client: Member, number: u64) {
-        let unit = self.diary.on_told(TaskId { client, number });
+        let unit = self.diary.on_answered(TaskId { client, number });
         if let Some(unit) = unit {
             let (attempt, electors) = (unit.attempt, unit.electors);
             let notice = Notice::Unit {

@@ -305,10 +305,13 @@ fn a_client_hears_that_needed_modules_take_all_the_room() {
         net.put(&module(fill));
         net.needed.insert(shelf::library(&module(fill)));
     }
-    net.told.clear();
+    net.notified.clear();
     net.put(&module(3));
     let (library, why) = (shelf::library(&module(3)), NotKept::Full);
-    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
+    assert_eq!(
+        net.notified,
+        [(CLIENT.id, Notice::NotKept { library, why })]
+    );
 }
 
 #[test]
@@ -336,7 +339,7 @@ struct Net {
     needed: BTreeSet<Library>,
     now: Time,
     /// Notices to nodes that are no gateways.
-    told: Vec<(NodeId, Notice)>,
+    notified: Vec<(NodeId, Notice)>,
 }
 
 impl Net {
@@ -355,7 +358,7 @@ impl Net {
             away: Vec::new(),
             needed: BTreeSet::new(),
             now: Time::ZERO,
-            told: Vec::new(),
+            notified: Vec::new(),
         }
     }
 
@@ -366,7 +369,7 @@ impl Net {
                 continue;
             }
             let Some((modules, storage)) = self.gateways.get_mut(to as usize - 1) else {
-                self.told.push((NodeId(to), notice));
+                self.notified.push((NodeId(to), notice));
                 continue;
             };
             let mut out = Out::new();
@@ -408,11 +411,11 @@ fn a_client_hears_of_its_module_when_most_gateways_have_it() {
     let mut net = Net::new("put");
     net.away = vec![2, 3];
     net.put(MODULE);
-    assert_eq!(net.told, [], "one of three has it");
+    assert_eq!(net.notified, [], "one of three has it");
     net.away = vec![3];
     net.wait(Span::secs(2));
     let by = 2;
-    assert_eq!(net.told, [(CLIENT.id, Notice::Kept { library, by })]);
+    assert_eq!(net.notified, [(CLIENT.id, Notice::Kept { library, by })]);
     assert!(net.gateways[1].1.module(library).unwrap().is_some());
     assert_eq!(net.dirs.len(), 3);
 }
@@ -424,24 +427,24 @@ fn a_gateway_that_lacks_a_module_asks_the_others() {
     net.away = vec![3];
     net.put(MODULE);
     net.away.clear();
-    net.told.clear();
+    net.notified.clear();
     net.say(101, 3, Notice::Get(library));
     let module = MODULE.iter().copied().collect();
-    assert_eq!(net.told, [(NodeId(101), Notice::Module(module))]);
+    assert_eq!(net.notified, [(NodeId(101), Notice::Module(module))]);
     assert!(net.gateways[2].1.module(library).unwrap().is_some());
-    net.told.clear();
+    net.notified.clear();
     let other = shelf::library(b"another one");
     net.say(101, 3, Notice::Get(other));
-    assert_eq!(net.told, [(NodeId(101), Notice::NoModule(other))]);
+    assert_eq!(net.notified, [(NodeId(101), Notice::NoModule(other))]);
     // The wait for silent gateways ends.
-    net.told.clear();
+    net.notified.clear();
     net.away = vec![1, 2];
     net.say(101, 3, Notice::Get(other));
     for _ in 0..3 {
-        assert_eq!(net.told, []);
+        assert_eq!(net.notified, []);
         net.wait(Span::secs(2));
     }
-    assert_eq!(net.told, [(NodeId(101), Notice::NoModule(other))]);
+    assert_eq!(net.notified, [(NodeId(101), Notice::NoModule(other))]);
 }
 
 #[test]
@@ -450,8 +453,11 @@ fn what_is_no_module_is_not_kept() {
     net.put(b"a text");
     let library = shelf::library(b"a text");
     let why = NotKept::NoModule;
-    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
-    net.told.clear();
+    assert_eq!(
+        net.notified,
+        [(CLIENT.id, Notice::NotKept { library, why })]
+    );
+    net.notified.clear();
     // A wrong version, an incomplete section, and invalid code.
     for wrong in [
         b"\0asm\x02\0\0\0".as_slice(),
@@ -460,15 +466,21 @@ fn what_is_no_module_is_not_kept() {
     ] {
         net.put(wrong);
         let library = shelf::library(wrong);
-        assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
-        net.told.clear();
+        assert_eq!(
+            net.notified,
+            [(CLIENT.id, Notice::NotKept { library, why })]
+        );
+        net.notified.clear();
     }
     let long = [MODULE, &vec![0; MODULE_MAX]].concat();
     net.put(&long);
     let (library, limit) = (shelf::library(&long), MODULE_MAX as u32);
     let len = long.len() as u32;
     let why = NotKept::TooLong { len, limit };
-    assert_eq!(net.told, [(CLIENT.id, Notice::NotKept { library, why })]);
+    assert_eq!(
+        net.notified,
+        [(CLIENT.id, Notice::NotKept { library, why })]
+    );
     assert_eq!(net.gateways[0].1.modules(), 0);
     // A follower cannot make a gateway keep an unrequested module.
     let (modules, storage) = &mut net.gateways[0];

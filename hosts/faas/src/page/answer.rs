@@ -27,9 +27,9 @@ pub(crate) fn page() -> Result<Page, NoChance> {
 }
 
 /// A router that answers all accepted requests.
-pub(crate) fn router(told: watch::Receiver<Json>, page: Page) -> Router {
+pub(crate) fn router(notified: watch::Receiver<Json>, page: Page) -> Router {
     let shared = Shared {
-        events: Events::new(told),
+        events: Events::new(notified),
         page,
     };
     Router::new()

@@ -14,17 +14,17 @@ use super::{page, router};
 const TOKEN: &str = "a-token_that.is~long";
 
 struct Service {
-    tell: watch::Sender<Json>,
+    notify: watch::Sender<Json>,
     router: Router,
 }
 
 impl Service {
     fn new(token: Option<&str>) -> Self {
-        let (tell, told) = watch::channel(r#"{"version":1}"#.into());
+        let (notify, notified) = watch::channel(r#"{"version":1}"#.into());
         let token = token.map(|it| it.parse().unwrap());
         let page = page().unwrap();
-        let router = guarded(router(told, page.clone()), token, &page);
-        Self { tell, router }
+        let router = guarded(router(notified, page.clone()), token, &page);
+        Self { notify, router }
     }
 
     /// A connection whose client accepts `room` bytes before it reads.
@@ -211,7 +211,7 @@ async fn a_listener_is_told_what_is_known_now_and_what_comes() {
         first.ends_with("retry: 2000\ndata: {\"version\":1}\n\n"),
         "{first}"
     );
-    service.tell.send_replace(r#"{"version":2}"#.into());
+    service.notify.send_replace(r#"{"version":2}"#.into());
     let second = read_until(&mut here, "\n\n").await;
     assert!(
         second.ends_with("\r\ndata: {\"version\":2}\n\n"),
@@ -298,7 +298,7 @@ async fn a_listener_that_is_told_nothing_for_long_hears_that_the_gateway_is_ther
         read_until(&mut here, ":\n\n").await;
         assert_took(begun, 15 * nth);
     }
-    service.tell.send_replace("{}".into());
+    service.notify.send_replace("{}".into());
     read_until(&mut here, "data: {}\n\n").await;
     assert!(!serving.is_finished());
 }

@@ -22,10 +22,10 @@ const LIBRARIES: usize = 16;
 
 /// The latest status of each gateway.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(BTreeMap<NodeId, Said>);
+pub struct Seen(BTreeMap<NodeId, Reported>);
 
 #[derive(Clone, Debug)]
-struct Said {
+struct Reported {
     from: Member,
     status: Status,
     at: Instant,
@@ -34,7 +34,7 @@ struct Said {
 impl Seen {
     /// Adds a status of a gateway.
     pub fn see(&mut self, from: Member, status: Status, at: Instant) {
-        self.0.insert(from.id, Said { from, status, at });
+        self.0.insert(from.id, Reported { from, status, at });
     }
 
     /// Returns true if all these gateways have sent a status.
@@ -45,12 +45,16 @@ impl Seen {
     /// The view of these gateways. O(n log n) for the length of their statuses.
     #[must_use]
     pub fn view(&self, ids: impl Iterator<Item = NodeId>, now: Instant) -> View {
-        let heard = |it: &&Said| now.saturating_duration_since(it.at) <= SILENT;
-        let by_version = |it: &&Said| it.status.version;
+        let received = |it: &&Reported| now.saturating_duration_since(it.at) <= SILENT;
+        let by_version = |it: &&Reported| it.status.version;
         // The gateway with the latest tables; a gateway that is not silent, if there is any.
-        let base = self.0.values().filter(heard).max_by_key(by_version);
+        let base = self.0.values().filter(received).max_by_key(by_version);
         let base = base.or_else(|| self.0.values().max_by_key(by_version));
-        let manages = self.0.values().filter(heard).filter(|it| it.status.manages);
+        let manages = self
+            .0
+            .values()
+            .filter(received)
+            .filter(|it| it.status.manages);
         // Two may report it for a moment: the later era counts.
         let manager = manages.max_by_key(|it| it.status.era.map(|it| it.1));
         let eras = self.0.values().filter_map(|it| it.status.era);
@@ -74,10 +78,10 @@ impl Seen {
         }
     }
 
-    fn gateway(&self, id: NodeId, who_knows: Option<&Said>, now: Instant) -> GatewayView {
-        let said = self.0.get(&id);
-        let ago = said.map(|it| now.saturating_duration_since(it.at));
-        let status = said.map(|it| &it.status);
+    fn gateway(&self, id: NodeId, who_knows: Option<&Reported>, now: Instant) -> GatewayView {
+        let reported = self.0.get(&id);
+        let ago = reported.map(|it| now.saturating_duration_since(it.at));
+        let status = reported.map(|it| &it.status);
         let role = match (status, ago) {
             (Some(_), Some(ago)) if ago > SILENT => Role::Silent,
             (Some(status), _) if status.manages => Role::Manager,
@@ -90,7 +94,7 @@ impl Seen {
             .flat_map(|it| it.status.gateways.iter());
         GatewayView {
             id,
-            life: said.map(|it| it.from.incarnation.0),
+            life: reported.map(|it| it.from.incarnation.0),
             role,
             is_gone: known.any(|(gateway, is_here)| gateway.id == id && !is_here),
             said_ms: ago.map(millis),
@@ -104,13 +108,13 @@ impl Seen {
     fn followers(&self, status: &Status, now: Instant) -> Vec<FollowerView> {
         // Only a follower's own gateway knows when it woke.
         let mut woke: BTreeMap<Member, u64> = BTreeMap::new();
-        for said in self.0.values() {
-            let since = now.saturating_duration_since(said.at);
+        for reported in self.0.values() {
+            let since = now.saturating_duration_since(reported.at);
             if since > SILENT {
                 continue;
             }
-            let own = said.status.some_followers.iter().take(Status::SHOWN);
-            let own = own.filter(|it| it.gateway == said.from.id);
+            let own = reported.status.some_followers.iter().take(Status::SHOWN);
+            let own = own.filter(|it| it.gateway == reported.from.id);
             woke.extend(own.filter_map(|it| Some((it.member, woke_ms(it, since)?))));
         }
         let followers = status.some_followers.iter().take(Status::SHOWN);
@@ -129,9 +133,9 @@ impl Seen {
         for it in status.some_tasks.iter().take(Status::SHOWN) {
             tasks.insert(it.task, task(it));
         }
-        for said in self.0.values() {
-            let since = millis(now.saturating_duration_since(said.at));
-            for other in said.status.some_tasks.iter().take(Status::SHOWN) {
+        for reported in self.0.values() {
+            let since = millis(now.saturating_duration_since(reported.at));
+            for other in reported.status.some_tasks.iter().take(Status::SHOWN) {
                 let Some(known) = tasks.get_mut(&other.task) else {
                     continue;
                 };
@@ -150,9 +154,9 @@ impl Seen {
 
     fn answers(&self, now: Instant) -> Vec<AnswerView> {
         let mut answers: BTreeMap<TaskId, AnswerView> = BTreeMap::new();
-        for said in self.0.values() {
-            let since = millis(now.saturating_duration_since(said.at));
-            for other in said.status.answers.iter().take(Status::ANSWERS) {
+        for reported in self.0.values() {
+            let since = millis(now.saturating_duration_since(reported.at));
+            for other in reported.status.answers.iter().take(Status::ANSWERS) {
                 let mut other_view = answer(other);
                 other_view.ago_ms += since;
                 let known = answers
@@ -190,9 +194,9 @@ impl AnswerView {
 /// The time since a follower woke, this long after its gateway reported it. Meanwhile it follows
 /// its cycle.
 fn woke_ms(it: &FollowerStatus, since: Duration) -> Option<u64> {
-    let (said, period) = (u64::from(it.woke_ms?), it.duty.period().0 / 1_000);
-    let at = said + millis(since);
-    match said < period {
+    let (reported, period) = (u64::from(it.woke_ms?), it.duty.period().0 / 1_000);
+    let at = reported + millis(since);
+    match reported < period {
         true => at.checked_rem(period),
         false => Some(at),
     }

@@ -473,8 +473,8 @@ mod tests {
         assert_eq!(failure_of(TrapCode::OutOfSystemMemory), Failure::Host);
         // The interpreter does the same if the host denies memory within the limit.
         let meter = &mut machine.store.data_mut().meter;
-        let told = meter.memory_grow_failed(&MemoryError::OutOfSystemMemory);
-        assert!(told.is_err());
+        let notified = meter.memory_grow_failed(&MemoryError::OutOfSystemMemory);
+        assert!(notified.is_err());
         let denied = wasmi::Error::from(TrapCode::GrowthOperationLimited);
         assert_eq!(machine.failure(&denied), Failure::Host);
     }

@@ -277,7 +277,7 @@ fn rnnoise_hears_as_in_a_browser_and_as_its_port_does() {
     };
     let silence = vec![0; 240];
     // The result of the package's module, in V8.
-    let heard: [(&[i16], u16, f32); 7] = [
+    let received: [(&[i16], u16, f32); 7] = [
         (&saw(), 1, 0.787_591),
         (&saw(), 2, 0.964_229_1),
         (&saw(), 10, 0.999_137_04),
@@ -286,7 +286,7 @@ fn rnnoise_hears_as_in_a_browser_and_as_its_port_does() {
         (&triangle(), 10, 0.979_940_2),
         (&silence, 5, 0.0),
     ];
-    for (samples, frames, wanted) in heard {
+    for (samples, frames, wanted) in received {
         let found = voice(samples, frames);
         assert_eq!(found.to_bits(), wanted.to_bits(), "{found} for {wanted}");
         // The module computes in another order, and the first frame has little information for the

@@ -140,13 +140,13 @@ fn a_follower_that_is_killed_fetches_no_module_again_unless_it_is_damaged() {
             let call = format!("--call gcd --arg {argument}i64 --arg 18i64");
             let answered = run(&format!("submit {module} --gateway {at} {call}"), "");
             assert!(answered.status.success(), "{}", text(&answered.stderr));
-            let said = fs::read_to_string(&log).unwrap();
-            let count = |what: &str| said.matches(what).count() as u32;
+            let reported = fs::read_to_string(&log).unwrap();
+            let count = |what: &str| reported.matches(what).count() as u32;
             let (got, read) = (count("got module"), count("has module"));
             if got + read == life {
                 return (got, read, count("has found 1 modules damaged"));
             }
-            assert!(begun.elapsed() < PATIENCE, "{said}");
+            assert!(begun.elapsed() < PATIENCE, "{reported}");
         }
     };
     let first = follower();
@@ -202,9 +202,14 @@ fn modules_of_others_run_at_followers_that_give_them_16_mib() {
     assert!(text(&refused.stderr).contains("stub `a."));
     // Silence is no voice.
     let silence = "00".repeat(480);
-    let heard = run(
+    let received = run(
         &format!("submit {net} --gateway {at} --call voice --arg hex:{silence} --arg 3 --stub a.a"),
         "",
     );
-    assert_eq!(text(&heard.stdout), "0.0f32\n", "{}", text(&heard.stderr));
+    assert_eq!(
+        text(&received.stdout),
+        "0.0f32\n",
+        "{}",
+        text(&received.stderr)
+    );
 }

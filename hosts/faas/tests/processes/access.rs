@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use crate::heard::spawn_heard;
+use crate::received::spawn_received;
 use crate::support::{Dir, Node, run, spawn_with, text, wait_for, wait_until_shown};
 
 /// A certificate that signs others.
@@ -94,7 +94,7 @@ impl House {
             "gateway --id 2 --listen 127.61.21.2:18831 --peer 1={AT} --data {data} --first {flags}{}",
             self.other
         );
-        let mut gateway = spawn_heard(&gateway, password);
+        let mut gateway = spawn_received(&gateway, password);
         gateway.wait_until_said("gateway 2 cannot reach the broker of gateway 1")
     }
 }
@@ -113,7 +113,7 @@ fn by_tls_a_task_runs_for_those_that_are_known_and_the_others_are_told_why_not()
     };
     let (code, why) = submit(&format!("--user reader --tls-ca {ca}"), "other:one");
     assert_eq!(code, Some(0), "{why}");
-    for (flags, password, told) in [
+    for (flags, password, notified) in [
         (
             format!("--user reader --tls-ca {stranger}"),
             "other:one",
@@ -137,7 +137,7 @@ fn by_tls_a_task_runs_for_those_that_are_known_and_the_others_are_told_why_not()
     ] {
         let (code, why) = submit(&flags, password);
         assert_eq!(code, Some(1), "{flags}: {why}");
-        assert!(why.contains(told), "{flags}: {why}");
+        assert!(why.contains(notified), "{flags}: {why}");
     }
     let wrong_ca =
         house.refused_gateway("ca", &format!("--user node --tls-ca {stranger}"), "sesame");
@@ -160,7 +160,7 @@ fn files_that_are_wrong_are_named() {
     let twice = dir.write("twice", "node:sesame\nnode:other\n");
     let others = dir.write("others", "node:mesase\n");
     let missing = dir.file("missing");
-    for (flags, told) in [
+    for (flags, notified) in [
         (
             format!("--user node --users {twice}"),
             "twice, line 2: the name has a password",
@@ -213,7 +213,7 @@ fn files_that_are_wrong_are_named() {
         let ended = run(&gateway, password);
         let why = text(&ended.stderr);
         assert_eq!(ended.status.code(), Some(2), "{flags}: {why}");
-        assert!(why.contains(told), "{flags}: {why}");
+        assert!(why.contains(notified), "{flags}: {why}");
     }
 }
 

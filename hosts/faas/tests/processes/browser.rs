@@ -147,14 +147,14 @@ impl Browser {
             let mut bytes = Vec::new();
             self.output.read_until(0, &mut bytes).unwrap();
             assert_eq!(bytes.pop(), Some(0), "the browser has ended");
-            let told: Value = serde_json::from_slice(&bytes).unwrap();
-            if told["id"] == id {
-                assert!(told.get("error").is_none(), "{method}: {told}");
-                return told["result"].clone();
+            let notified: Value = serde_json::from_slice(&bytes).unwrap();
+            if notified["id"] == id {
+                assert!(notified.get("error").is_none(), "{method}: {notified}");
+                return notified["result"].clone();
             }
-            let is_error = told["params"]["entry"]["level"] == "error";
-            if told["method"] == "Runtime.exceptionThrown" || is_error {
-                self.errors.push(told["params"].to_string());
+            let is_error = notified["params"]["entry"]["level"] == "error";
+            if notified["method"] == "Runtime.exceptionThrown" || is_error {
+                self.errors.push(notified["params"].to_string());
             }
         }
     }

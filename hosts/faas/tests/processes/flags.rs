@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Dir, Node, command, run, spawn, text, wait_for};
 
-fn refused(arguments: &str, password: &str, told: &str) {
+fn refused(arguments: &str, password: &str, notified: &str) {
     let ended = run(arguments, password);
     let why = text(&ended.stderr);
     assert_eq!(ended.status.code(), Some(2), "{arguments}: {why}");
-    assert!(why.contains(told), "{arguments}: {why}");
+    assert!(why.contains(notified), "{arguments}: {why}");
 }
 
 #[test]
@@ -53,14 +53,14 @@ fn a_gateway_tells_an_address_that_others_find() {
     let dir = Dir::new("addresses");
     let data = dir.file("1");
     let peers = "--peer 2=127.61.25.2:1 --peer 2=127.61.25.3:1";
-    for (flags, told) in [
+    for (flags, notified) in [
         ("--listen 0.0.0.0:18831", "give --advertise HOST:PORT"),
         ("--listen [::]:18831", "give --advertise HOST:PORT"),
         ("--listen 127.61.25.1:0", "port 0"),
         (peers, "twice"),
     ] {
         let start = format!("gateway --id 1 --data {data} --first {flags}");
-        refused(&start, "", told);
+        refused(&start, "", notified);
     }
 }
 

@@ -22,11 +22,11 @@ mod access;
 mod browser;
 mod flags;
 mod forgot;
-mod heard;
 mod hostile;
 #[cfg(feature = "page")]
 mod page;
+mod received;
 #[path = "../support/mod.rs"]
 mod support;
+mod unanswered;
 mod unbegun;
-mod unheard;

@@ -100,8 +100,8 @@ fn a_browser_sees_gateways_units_and_a_task_with_its_answer_as_they_come() {
     wait_until("six followers in two units, each heard", || {
         let all = status(1);
         let followers = all["some_followers"].as_array().unwrap();
-        let heard = followers.iter().filter(|it| it["phase"] != "unknown");
-        all["units"] == 2 && heard.count() == 6
+        let received = followers.iter().filter(|it| it["phase"] != "unknown");
+        all["units"] == 2 && received.count() == 6
     });
     let mut browser = Browser::start(&program);
     browser.open(&format!("http://{}/", page(1)));

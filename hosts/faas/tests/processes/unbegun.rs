@@ -57,8 +57,8 @@ fn a_function_that_did_not_begin_fails_by_its_host_and_another_one_took_too_long
     (101..104).for_each(|id| start_follower(id, broker));
     for (code, why) in [("waits", "could not run it"), ("runs", "took too long")] {
         let failed = run(&format!("submit --code {code} --gateway 1={broker}"), "");
-        let said = text(&failed.stderr);
-        assert_eq!(failed.status.code(), Some(3), "{said}");
-        assert!(said.contains(why), "{code}: {said}");
+        let reported = text(&failed.stderr);
+        assert_eq!(failed.status.code(), Some(3), "{reported}");
+        assert!(reported.contains(why), "{code}: {reported}");
     }
 }

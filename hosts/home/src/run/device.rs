@@ -93,7 +93,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     }
 
     /// Sends the device a command, which it does soon if it is up.
-    pub(super) fn told(&mut self, device: NodeId, token: u64, state: State) {
+    pub(super) fn notified(&mut self, device: NodeId, token: u64, state: State) {
         if let Some(thing) = self.things.get_mut(&device)
             && thing.is_up
         {

@@ -207,7 +207,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 self.watch.say(self.now, &reject.to_string());
                 Ok(())
             }
-            told => told,
+            notified => notified,
         }
     }
 
@@ -217,11 +217,11 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
 
     fn input(&mut self, input: Input<Hub<State>>) -> Result<(), Reject> {
         let mut effects = Vec::new();
-        let told = self
+        let notified = self
             .hub
             .step(self.now, &mut self.choices, input, |it| effects.push(it));
         self.carry_out(effects);
-        told
+        notified
     }
 
     fn carry_out(&mut self, effects: Vec<Effect<Hub<State>>>) {

@@ -80,7 +80,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 self.cut(routine);
                 if let Some(it) = self.trace.occurrences.get(&routine) {
                     let why = why.explain(&it.routine, &self.plan.home.catalogue);
-                    self.tell(routine, &format!("is aborted: {why}"));
+                    self.notify(routine, &format!("is aborted: {why}"));
                 }
             }
             Event::Aborted { routine, why, .. } => {
@@ -89,7 +89,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             }
             Event::CutShort { routine, .. } => {
                 self.cut(routine);
-                self.tell(routine, "ends its hold early");
+                self.notify(routine, "ends its hold early");
             }
             Event::Restored(device) => self.say_of(device, "is as it was before"),
             Event::GivenUp(device) => self.say_of(device, "stays as it is"),
@@ -139,7 +139,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
     fn issue(&mut self, device: NodeId, token: u64, state: State, routine: Option<RoutineId>) {
         let now = self.now;
         self.give_up(device);
-        self.told(device, token, state.clone());
+        self.notified(device, token, state.clone());
         let Some(routine) = routine else {
             self.trace.restores.push(Restore {
                 device,
@@ -209,11 +209,11 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             it.ended = Some((now, end));
         }
         if end == End::Committed {
-            self.tell(id, "is done");
+            self.notify(id, "is done");
         }
     }
 
-    fn tell(&mut self, id: RoutineId, what: &str) {
+    fn notify(&mut self, id: RoutineId, what: &str) {
         if let Some(it) = self.trace.occurrences.get(&id) {
             let line = format!("{} {} {what}", id.0, it.name);
             self.watch.say(self.now, &line);

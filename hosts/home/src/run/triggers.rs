@@ -42,9 +42,9 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             trigger::Command::Today(virtual_day()),
         ];
         for command in states.chain(routines).chain(triggers).chain(clock) {
-            let told =
+            let notified =
                 dispatcher.step(self.now, &mut self.choices, Input::Command(command), |_| {});
-            if let Err(reject) = told {
+            if let Err(reject) = notified {
                 self.watch.say(self.now, &reject.to_string());
             }
         }
@@ -64,8 +64,9 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             let command = trigger::Command::Observed { device, state };
             let mut effects = Vec::new();
             let input = Input::Command(command);
-            let told = dispatcher.step(self.now, &mut self.choices, input, |it| effects.push(it));
-            if let Err(reject) = told {
+            let notified =
+                dispatcher.step(self.now, &mut self.choices, input, |it| effects.push(it));
+            if let Err(reject) = notified {
                 self.watch.say(self.now, &reject.to_string());
             }
             self.submit_all(effects)?;

@@ -10,7 +10,7 @@ use chacha20::rand_core::Rng as _;
 
 use crate::home_assistant::until;
 use crate::plug::Plug;
-use crate::system::{System, Told, Trio};
+use crate::system::{Notified, System, Trio};
 
 /// The interval between two looks at the plugs and at the systems.
 const LOOK: Duration = Duration::from_millis(250);
@@ -106,7 +106,7 @@ impl fmt::Display for Case {
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) case: Case,
-    pub(crate) told: Told,
+    pub(crate) notified: Notified,
     /// True for each plug that reports at the end that it is on.
     pub(crate) is_on: [bool; 3],
     /// The same, as the system shows it.
@@ -122,11 +122,11 @@ impl fmt::Display for Seen {
         let word = |is_on: Option<bool>| is_on.map_or("gone", |it| if it { "on" } else { "off" });
         let is_on = self.is_on.map(|it| word(Some(it))).join(" ");
         let shown = self.shown.map(word).join(" ");
-        let (told, wrong) = (self.told, self.wrong.as_secs_f64());
+        let (notified, wrong) = (self.notified, self.wrong.as_secs_f64());
         let (case, blind) = (self.case, self.blind.as_secs_f64());
         write!(
             f,
-            "{case}: told {told:?}, plugs {is_on}, shown {shown}, shown wrong for {wrong:.2} s, and as there without power for {blind:.2} s"
+            "{case}: told {notified:?}, plugs {is_on}, shown {shown}, shown wrong for {wrong:.2} s, and as there without power for {blind:.2} s"
         )
     }
 }
@@ -179,7 +179,7 @@ impl<'a> Bench<'a> {
         let (system, script) = (self.system, format!("on{}", self.nth));
         let start = Instant::now();
         thread::scope(|scope| {
-            let told = scope.spawn(move || {
+            let notified = scope.spawn(move || {
                 thread::sleep(LEAD);
                 system.run(&script)
             });
@@ -189,17 +189,17 @@ impl<'a> Bench<'a> {
             let pulled = Instant::now();
             self.watch_until(pulled + self.times.away, &mut watch);
             self.plugs[case.victim].plug_in();
-            while !told.is_finished() {
+            while !notified.is_finished() {
                 self.watch_until(Instant::now() + 4 * LOOK, &mut watch);
             }
             self.watch_until(Instant::now() + self.times.settle, &mut watch);
             let is_on = self.is_on().map(|it| it.expect("all have power"));
             let shown = system.shown(&self.trio);
-            let told = told.join().unwrap();
+            let notified = notified.join().unwrap();
             let (wrong, blind) = (watch.wrong.into_iter().max().unwrap(), watch.blind);
             Seen {
                 case,
-                told,
+                notified,
                 is_on,
                 shown,
                 wrong,

@@ -14,7 +14,7 @@ use crate::plug::tied;
 
 /// The answer to a client about a script that it had run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Notified {
     Done,
     Failed,
 }
@@ -27,13 +27,13 @@ pub(crate) trait System: Sync {
     fn ask(&self, script: &str) -> Result<Ticket, String>;
 
     /// Waits until the script has ended.
-    fn end(&self, ticket: Ticket) -> Told;
+    fn end(&self, ticket: Ticket) -> Notified;
 
     /// True for each plug that is shown as on; `None` for a plug that is shown as absent.
     fn shown(&self, plugs: &Trio) -> [Option<bool>; 3];
 
-    fn run(&self, script: &str) -> Told {
-        self.ask(script).map_or(Told::Failed, |it| self.end(it))
+    fn run(&self, script: &str) -> Notified {
+        self.ask(script).map_or(Notified::Failed, |it| self.end(it))
     }
 }
 
@@ -118,18 +118,18 @@ impl System for Hub {
         if status != 202 {
             return Err(body);
         }
-        let told: Value = serde_json::from_str(&body).unwrap();
-        Ok(Ticket(told["id"].as_u64()))
+        let notified: Value = serde_json::from_str(&body).unwrap();
+        Ok(Ticket(notified["id"].as_u64()))
     }
 
-    fn end(&self, ticket: Ticket) -> Told {
+    fn end(&self, ticket: Ticket) -> Notified {
         let path = format!("/api/runs/{}", ticket.0.unwrap());
         until(
             "a run has not ended",
             60,
             || match self.get(&path)["what"].as_str().unwrap() {
-                "done" => Some(Told::Done),
-                "undone" => Some(Told::Failed),
+                "done" => Some(Notified::Done),
+                "undone" => Some(Notified::Failed),
                 _ => None,
             },
         )
@@ -219,8 +219,8 @@ impl System for Scripted {
         }
     }
 
-    fn end(&self, _: Ticket) -> Told {
-        Told::Done
+    fn end(&self, _: Ticket) -> Notified {
+        Notified::Done
     }
 
     fn shown(&self, plugs: &Trio) -> [Option<bool>; 3] {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::plug::Plug;
 use crate::run::{Own, Seen};
-use crate::system::{System, Told};
+use crate::system::{Notified, System};
 
 /// The duration of a press: to the command at the plug, and to the answer.
 pub(crate) struct Press {
@@ -22,7 +22,7 @@ pub(crate) fn presses(system: &dyn System, plug: &Plug, count: u32) -> Vec<Press
         let ticket = system.ask(script).unwrap();
         let answer = start.elapsed();
         let seen = plug.commands.recv_timeout(Duration::from_secs(10)).unwrap();
-        assert_eq!(system.end(ticket), Told::Done);
+        assert_eq!(system.end(ticket), Notified::Done);
         let seen = seen - start;
         Press { seen, answer }
     };
@@ -111,11 +111,11 @@ fn before(seen: &Seen) -> bool {
 }
 
 fn was_done(seen: &Seen) -> bool {
-    seen.told == Told::Done
+    seen.notified == Notified::Done
 }
 
 fn has_failed(seen: &Seen) -> bool {
-    seen.told == Told::Failed
+    seen.notified == Notified::Failed
 }
 
 fn others_differ(seen: &Seen) -> bool {

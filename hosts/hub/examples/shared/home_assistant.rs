@@ -93,16 +93,16 @@ impl HomeAssistant {
         let form_type = "content-type: application/x-www-form-urlencoded\r\n";
         let asked = json!({"client_id": client, "redirect_uri": client, "handler": ["trusted_networks", null]});
         let post = |path: &str, of: &str, body: &str| -> Option<Value> {
-            let (status, told) = request(&self.address, "POST", path, of, body);
-            (status == 200).then(|| serde_json::from_str(&told).unwrap())
+            let (status, notified) = request(&self.address, "POST", path, of, body);
+            (status == 200).then(|| serde_json::from_str(&notified).unwrap())
         };
         let Some(flow) = post("/auth/login_flow", json_type, &asked.to_string()) else {
             return false;
         };
         let code = flow["result"].as_str().unwrap();
         let asked = format!("grant_type=authorization_code&code={code}&client_id={client}");
-        let told = post("/auth/token", form_type, &asked).unwrap();
-        let token = told["access_token"].as_str().unwrap();
+        let notified = post("/auth/token", form_type, &asked).unwrap();
+        let token = notified["access_token"].as_str().unwrap();
         *self.token.lock().unwrap() = token.into();
         true
     }
@@ -110,9 +110,9 @@ impl HomeAssistant {
     /// The status and the body of an answer.
     pub(crate) fn api(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let header = || format!("authorization: Bearer {}\r\n", self.token.lock().unwrap());
-        let told = request(&self.address, method, path, &header(), body);
-        if told.0 != 401 {
-            return told;
+        let notified = request(&self.address, method, path, &header(), body);
+        if notified.0 != 401 {
+            return notified;
         }
         self.login();
         request(&self.address, method, path, &header(), body)

@@ -101,7 +101,7 @@ impl Client {
 
     pub(crate) fn press(&self, name: &str) {
         #[derive(Deserialize)]
-        struct Told {
+        struct Notified {
             id: u64,
         }
         let asked = now();
@@ -111,10 +111,12 @@ impl Client {
         let mut ledger = self.ledger.lock().unwrap();
         match status {
             202 => {
-                let told: Told = serde_json::from_str(&body).unwrap();
-                ledger.presses.insert(told.id, Press { asked, answered });
-                if !ledger.over.contains_key(&told.id) {
-                    ledger.open.insert(told.id);
+                let notified: Notified = serde_json::from_str(&body).unwrap();
+                ledger
+                    .presses
+                    .insert(notified.id, Press { asked, answered });
+                if !ledger.over.contains_key(&notified.id) {
+                    ledger.open.insert(notified.id);
                 }
             }
             0 => ledger.unanswered += 1,

@@ -74,7 +74,7 @@ impl<'a> Oracle<'a> {
         for run in done {
             self.replay(run, seen);
         }
-        let says = |run: &&Run, what: &str| run.notes.iter().any(|it| it == what);
+        let reports = |run: &&Run, what: &str| run.notes.iter().any(|it| it == what);
         for (device, &is) in found.iter().enumerate() {
             let (state, since) = self.states[device];
             let name = Home::name(device);
@@ -87,7 +87,10 @@ impl<'a> Oracle<'a> {
             if is == state {
             } else if is == State::Plug(false) && was_lost(marks.get(&device), since) {
                 self.counts.lost += 1;
-            } else if runs.iter().any(|run| left.iter().any(|it| says(&run, it))) {
+            } else if runs
+                .iter()
+                .any(|run| left.iter().any(|it| reports(&run, it)))
+            {
                 self.counts.left += 1;
             } else {
                 self.wrong(format_args!(
@@ -142,7 +145,7 @@ impl<'a> Oracle<'a> {
     ) {
         let was_killed = seen.kills.iter().any(|it| window.contains(it));
         window.start = window.start.max(self.seen[device] + 1);
-        if let Some(at) = told(&seen.marks, device, is_on, window.start)
+        if let Some(at) = notified(&seen.marks, device, is_on, window.start)
             && at < window.end
         {
             self.counts.commands += 1;
@@ -197,8 +200,8 @@ fn was_on(marks: &Marks, device: usize, at: u64) -> bool {
 }
 
 /// The time of the first such command to a plug since `from`.
-pub(crate) fn told(marks: &Marks, device: usize, is_on: bool, from: u64) -> Option<u64> {
+pub(crate) fn notified(marks: &Marks, device: usize, is_on: bool, from: u64) -> Option<u64> {
     let mut marks = marks.get(&device)?.iter();
-    let told = marks.find(|it| it.0 >= from && it.1 == Mark::Set(is_on));
-    told.map(|it| it.0)
+    let notified = marks.find(|it| it.0 >= from && it.1 == Mark::Set(is_on));
+    notified.map(|it| it.0)
 }

@@ -14,7 +14,7 @@ use chacha20::rand_core::Rng as _;
 
 use crate::home::{Home, State};
 use crate::hub::{Client, Hub, Run};
-use crate::oracle::{Marks, Oracle, Seen, told};
+use crate::oracle::{Marks, Oracle, Seen, notified};
 use crate::plug::{Plugs, now};
 
 /// The number of clients at a time.
@@ -293,8 +293,8 @@ impl<'a> Soak<'a> {
                 continue;
             };
             if first.condition.is_none() && run.skipped(0).is_none() {
-                let told = told(marks, first.device, is_on, 1_000 * started);
-                waits.commands.extend(told.map(|it| it - press.asked));
+                let notified = notified(marks, first.device, is_on, 1_000 * started);
+                waits.commands.extend(notified.map(|it| it - press.asked));
             }
         }
     }

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout, timeout_at};
 
 use self::session::Session;
 use self::wire::{Codec, Packet, WireError};
-use super::{Device, Heard, half_way, relay, shown};
+use super::{Device, Received, half_way, relay, shown};
 
 /// The wait before a device that does not accept a connection is tried again.
 const RETRY: Duration = Duration::from_millis(200);
@@ -168,7 +168,7 @@ impl Device for Esphome {
         };
         // The known state counts once: this future may be dropped at any point from here on.
         let was_other = self.was_on.take() == Some(!is_on);
-        let told = async {
+        let notified = async {
             session.set(is_on).await?;
             let mut found = session.ask().await?;
             // It may report that it is on its way before it has arrived.
@@ -178,7 +178,7 @@ impl Device for Esphome {
             Ok::<_, WireError>(session)
         };
         let half = half_way(until, Duration::MAX);
-        if let Ok(Ok(session)) = timeout_at(half.into(), told).await {
+        if let Ok(Ok(session)) = timeout_at(half.into(), notified).await {
             self.session = Some(session);
             self.was_on = Some(is_on);
             return Outcome::Done;
@@ -211,12 +211,12 @@ impl Device for Esphome {
         self.trouble.as_deref()
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn receive(&mut self) -> Received {
         let Some(session) = &mut self.session else {
             // This continues the session that a look began; the next look begins another.
             return match self.opening {
                 Some(_) => match self.open().await {
-                    Ok(is_on) => Heard::State(shown(is_on)),
+                    Ok(is_on) => Received::State(shown(is_on)),
                     Err(_) => core::future::pending().await,
                 },
                 None => core::future::pending().await,
@@ -225,11 +225,11 @@ impl Device for Esphome {
         match session.state().await {
             Ok(is_on) => {
                 self.was_on = Some(is_on);
-                Heard::State(shown(is_on))
+                Received::State(shown(is_on))
             }
             Err(_) => {
                 self.session = None;
-                Heard::Gone
+                Received::Ended
             }
         }
     }

@@ -117,7 +117,7 @@ struct Answer<T> {
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct Notified {
     get_sysinfo: Info,
 }
 
@@ -163,8 +163,8 @@ impl Info {
 /// # Errors
 /// When it is not a plug's answer.
 pub fn state_in(answer: &[u8], outlet: Option<u8>) -> Result<bool, KasaError> {
-    let told: Answer<Told> = serde_json::from_slice(answer)?;
-    Ok(told.system.get_sysinfo.of(outlet)?.0)
+    let notified: Answer<Notified> = serde_json::from_slice(answer)?;
+    Ok(notified.system.get_sysinfo.of(outlet)?.0)
 }
 
 impl Kasa {
@@ -183,8 +183,8 @@ impl Kasa {
     async fn look(&mut self) -> Result<bool, KasaError> {
         let mut stream = TcpStream::connect(&self.address).await?;
         let answer = exchange(&mut stream, r#"{"system":{"get_sysinfo":{}}}"#).await?;
-        let told: Answer<Told> = serde_json::from_slice(&answer)?;
-        let (is_on, child) = told.system.get_sysinfo.of(self.outlet)?;
+        let notified: Answer<Notified> = serde_json::from_slice(&answer)?;
+        let (is_on, child) = notified.system.get_sysinfo.of(self.outlet)?;
         self.child = child;
         self.was_on = Some(is_on);
         Ok(is_on)
@@ -258,18 +258,18 @@ impl Device for Kasa {
             r#"{{{context}"system":{{"set_relay_state":{{"state":{}}}}}}}"#,
             u8::from(is_on)
         );
-        let told = async {
+        let notified = async {
             let answer = exchange(&mut stream, &text).await?;
             // Where that fails the plug sees a reset, and has answered all the same.
             close_in_order(&stream).ok();
-            let told: Answer<Switched> = serde_json::from_slice(&answer)?;
-            Ok::<_, KasaError>(told.system.set_relay_state.err_code)
+            let notified: Answer<Switched> = serde_json::from_slice(&answer)?;
+            Ok::<_, KasaError>(notified.system.set_relay_state.err_code)
         };
         // The known state counts once: this future may be dropped at any point from here on.
         let was_on = self.was_on.take();
         let was_other = was_on == Some(!is_on);
         let half = half_way(until, Duration::MAX);
-        match timeout_at(half.into(), told).await {
+        match timeout_at(half.into(), notified).await {
             Ok(Ok(0)) => {
                 self.was_on = Some(is_on);
                 Outcome::Done

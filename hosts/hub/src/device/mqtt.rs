@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use selvedge_core::Span;
-use selvedge_mqtt::link::{Link, Unsaid};
+use selvedge_mqtt::link::{Link, PublishError};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout_at};
 
 pub use self::conventions::{Availability, Conventions, Payload, Question};
-use super::{Device, Heard, half_way};
+use super::{Device, Received, half_way};
 
 // A report of the wanted state that was under way before a command was sent is taken as that command's proof.
 // That is harmless: the command asks for the same state, and one broker delivers commands in order, so it cannot
@@ -46,7 +46,7 @@ struct Known {
     /// True if the device reported a state in a message that was not retained.
     is_fresh: bool,
     /// The number of such reports since the start.
-    said: u64,
+    reported: u64,
 }
 
 impl Known {
@@ -66,7 +66,7 @@ pub struct Ear {
 impl Ear {
     /// The topics that it listens to.
     pub fn topics(&self) -> impl Iterator<Item = &str> {
-        self.how.hears()
+        self.how.receives()
     }
 
     /// Handles a change of the connection to the broker. Earlier knowledge is dropped.
@@ -74,7 +74,7 @@ impl Ear {
         self.known.send_modify(|it| {
             *it = Known {
                 is_up,
-                said: it.said,
+                reported: it.reported,
                 ..Known::default()
             };
         });
@@ -90,7 +90,7 @@ impl Ear {
             self.known.send_modify(|it| {
                 it.state = Some(state);
                 it.is_fresh |= !is_retained;
-                it.said += u64::from(!is_retained);
+                it.reported += u64::from(!is_retained);
             });
         }
         let availability = self.how.availability.as_ref().map(|it| &it.topic);
@@ -119,7 +119,7 @@ pub struct Mqtt {
     /// The number of its reports when it left a command unanswered: only later reports count.
     doubt: Option<u64>,
     /// The last report to the hub: the device's number of reports, and true if it was not available.
-    told: (u64, bool),
+    notified: (u64, bool),
 }
 
 impl Mqtt {
@@ -127,16 +127,16 @@ impl Mqtt {
     fn state(&self) -> Option<State> {
         let known = self.known.borrow();
         // A retained message counts if the device is available and no command is in doubt.
-        let is_said = known.is_fresh || known.is_there == Some(true);
-        let is_sure = is_said && self.doubt.is_none_or(|said| known.said > said);
+        let is_reported = known.is_fresh || known.is_there == Some(true);
+        let is_sure = is_reported && self.doubt.is_none_or(|reported| known.reported > reported);
         known.state.clone().filter(|_| known.is_here() && is_sure)
     }
 
     /// The next state that it reports after this number of reports.
-    async fn next(&mut self, said: u64) -> Option<State> {
+    async fn next(&mut self, reported: u64) -> Option<State> {
         let known = self
             .known
-            .wait_for(|it| it.said > said && it.state.is_some());
+            .wait_for(|it| it.reported > reported && it.state.is_some());
         known.await.ok()?.state.clone()
     }
 
@@ -161,10 +161,10 @@ impl Unlinked {
     #[must_use]
     pub fn new(how: Conventions) -> (Self, Ear) {
         let how = Arc::new(how);
-        let (tell, known) = watch::channel(Known::default());
+        let (notify, known) = watch::channel(Known::default());
         let ear = Ear {
             how: Arc::clone(&how),
-            known: tell,
+            known: notify,
         };
         (Self { how, known }, ear)
     }
@@ -183,7 +183,7 @@ impl Unlinked {
             link,
             known: self.known,
             doubt: None,
-            told: (0, false),
+            notified: (0, false),
         }
     }
 }
@@ -198,9 +198,9 @@ impl Device for Mqtt {
         let last = half_way(until, 2 * MARGIN);
         let command = self.how.command_for(state);
         // Until the command is sent, it can wait: for the device, and for room among outgoing messages.
-        let said = loop {
+        let reported = loop {
             let ready = timeout_at(last.into(), self.known.wait_for(Known::is_here)).await;
-            let Ok(Ok(said)) = ready.map(|it| it.map(|it| it.said)) else {
+            let Ok(Ok(reported)) = ready.map(|it| it.map(|it| it.reported)) else {
                 return Outcome::Refused;
             };
             // The host may have slept meanwhile.
@@ -208,17 +208,19 @@ impl Device for Mqtt {
                 return Outcome::Refused;
             }
             match self.link.publish_once(&self.how.command, command.clone()) {
-                Ok(()) => break said,
-                Err(Unsaid::TooLong { .. } | Unsaid::NoTopic) => return Outcome::Refused,
+                Ok(()) => break reported,
+                Err(PublishError::TooLong { .. } | PublishError::NoTopic) => {
+                    return Outcome::Refused;
+                }
                 Err(_) => sleep(FULL).await,
             }
         };
         // This future may be dropped at any point from here on.
-        self.doubt = Some(said);
+        self.doubt = Some(reported);
         let mut next = half_way(until, Duration::MAX);
         while Instant::now() < until {
-            let says = |it: &Known| it.said > said && it.state.as_ref() == Some(state);
-            if let Ok(Ok(_)) = timeout_at(next.into(), self.known.wait_for(says)).await {
+            let reports = |it: &Known| it.reported > reported && it.state.as_ref() == Some(state);
+            if let Ok(Ok(_)) = timeout_at(next.into(), self.known.wait_for(reports)).await {
                 self.doubt = None;
                 return Outcome::Done;
             }
@@ -229,9 +231,9 @@ impl Device for Mqtt {
     }
 
     async fn ask(&mut self) -> Option<State> {
-        let said = self.known.borrow().said;
+        let reported = self.known.borrow().reported;
         if self.question() {
-            return self.next(said).await;
+            return self.next(reported).await;
         }
         // It cannot be asked: its reports since then count, and a retained message proves nothing.
         let is_fresh = self.known.borrow().is_fresh;
@@ -246,17 +248,17 @@ impl Device for Mqtt {
         }
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn receive(&mut self) -> Received {
         loop {
             {
                 let known = self.known.borrow_and_update();
-                let is_gone = known.is_there == Some(false);
-                let was = core::mem::replace(&mut self.told, (known.said, is_gone));
-                if is_gone && !was.1 {
-                    return Heard::Gone;
+                let has_ended = known.is_there == Some(false);
+                let was = core::mem::replace(&mut self.notified, (known.reported, has_ended));
+                if has_ended && !was.1 {
+                    return Received::Ended;
                 }
-                if let Some(state) = known.state.clone().filter(|_| known.said > was.0) {
-                    return Heard::State(state);
+                if let Some(state) = known.state.clone().filter(|_| known.reported > was.0) {
+                    return Received::State(state);
                 }
             }
             if self.known.changed().await.is_err() {
@@ -276,7 +278,7 @@ mod tests {
         let (device, ear) = Unlinked::new(relay(Payload::Text("{}".into())));
         let known = || device.known.borrow().clone();
         assert!(ear.on_published("state", b"ON", true));
-        assert_eq!((known().said, known().is_fresh), (0, false));
+        assert_eq!((known().reported, known().is_fresh), (0, false));
         assert!(ear.on_published("there", b"online", true));
         ear.on_link(true);
         assert_eq!(
@@ -287,7 +289,7 @@ mod tests {
         assert!(ear.on_published("state", b"OFF", false));
         assert!(!ear.on_published("state", b"", false));
         assert!(!ear.on_published("elsewhere", b"OFF", false));
-        assert_eq!((known().said, known().is_fresh), (1, true));
+        assert_eq!((known().reported, known().is_fresh), (1, true));
         assert!(ear.on_published("there", b"offline", false));
         assert_eq!((known().state, known().is_here()), (None, false));
         assert_eq!(ear.topics().collect::<Vec<_>>(), ["state", "there"]);

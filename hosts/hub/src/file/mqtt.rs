@@ -216,7 +216,7 @@ impl BrokerShape {
     }
 
     /// Returns true if the hub itself publishes at this topic.
-    fn says(&self, topic: &str) -> bool {
+    fn reports(&self, topic: &str) -> bool {
         let rest = topic.strip_prefix(&self.topic);
         let Some(rest) = rest.and_then(|it| it.strip_prefix('/')) else {
             return false;
@@ -229,15 +229,15 @@ impl BrokerShape {
     /// messages back to it where it listens: they would be taken for reports, and prove commands that no
     /// device has carried out.
     pub(super) fn check_echoes(&self, devices: &[(&str, Conventions)]) -> Result<(), MqttError> {
-        let told = devices
+        let notified = devices
             .iter()
-            .flat_map(|(name, it)| it.says().map(move |topic| (topic, *name)));
-        let told: BTreeMap<&str, &str> = told.collect();
+            .flat_map(|(name, it)| it.reports().map(move |topic| (topic, *name)));
+        let notified: BTreeMap<&str, &str> = notified.collect();
         for (name, it) in devices {
-            for topic in it.hears() {
-                let whose = match told.get(topic) {
+            for topic in it.receives() {
+                let whose = match notified.get(topic) {
                     Some(to) => format!("to {to:?}"),
-                    None if self.says(topic) => "its own".into(),
+                    None if self.reports(topic) => "its own".into(),
                     None => continue,
                 };
                 return Err(MqttError::Echo {
@@ -355,7 +355,7 @@ impl MqttShape {
         let availability = self.availability_topic.as_ref().map(|it| Availability {
             topic: it.clone(),
             there: self.payload_available.clone(),
-            gone: self.payload_not_available.clone(),
+            ended: self.payload_not_available.clone(),
         });
         checked(
             device,
@@ -394,7 +394,7 @@ impl TasmotaShape {
                 availability: Some(Availability {
                     topic: format!("tele/{topic}/LWT"),
                     there: "Online".into(),
-                    gone: "Offline".into(),
+                    ended: "Offline".into(),
                 }),
                 words: relay_words(),
             },
@@ -423,7 +423,7 @@ impl ZigbeeShape {
                 availability: Some(Availability {
                     topic: format!("{own}/availability"),
                     there: "online".into(),
-                    gone: "offline".into(),
+                    ended: "offline".into(),
                 }),
                 words: relay_words(),
             },

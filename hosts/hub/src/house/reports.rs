@@ -25,7 +25,7 @@ impl House {
                     // The hub has given up the command, and reports that; or a question about it has no
                     // answer.
                     Err(_) if outcome == Outcome::Unknown => return Ok(()),
-                    told => told?,
+                    notified => notified?,
                 }
                 match outcome {
                     Outcome::Done => self.counts.done += 1,

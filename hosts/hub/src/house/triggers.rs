@@ -24,14 +24,15 @@ impl House {
     pub(super) fn tell_triggers(&mut self, moment: Moment) {
         let hub = self.hub.machine().hub();
         let states = self.catalogue.iter().map(|it| (it.0, hub.state(it.0)));
-        let is_new =
-            |it: &(NodeId, Option<&State>)| self.told.get(&it.0).and_then(Option::as_ref) != it.1;
+        let is_new = |it: &(NodeId, Option<&State>)| {
+            self.notified.get(&it.0).and_then(Option::as_ref) != it.1
+        };
         let changed = states
             .filter(is_new)
             .map(|(id, state)| (id, state.cloned()));
         let changed: Vec<(NodeId, Option<State>)> = changed.collect();
         for (device, state) in changed {
-            self.told.insert(device, state.clone());
+            self.notified.insert(device, state.clone());
             self.trigger(trigger::Command::Observed { device, state }, moment);
         }
     }
@@ -40,10 +41,10 @@ impl House {
         let mut events = Vec::new();
         let input = Input::Command(command);
         let effects = |Effect::Event(it)| events.push(it);
-        let told = self
+        let notified = self
             .dispatcher
             .step(moment.now, &mut self.rng, input, effects);
-        if told.is_err() {
+        if notified.is_err() {
             self.refuse();
         }
         self.on_triggers(events, moment);

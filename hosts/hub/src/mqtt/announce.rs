@@ -193,14 +193,14 @@ mod tests {
             (1, &*"ü".repeat(100_000)),
             (0, &*"\"".repeat(100_000)),
         ] {
-            let said = run(&of(steps, text));
-            assert!(said.len() <= RUN_MAX, "{}", said.len());
-            let said: Value = serde_json::from_slice(&said).unwrap();
+            let reported = run(&of(steps, text));
+            assert!(reported.len() <= RUN_MAX, "{}", reported.len());
+            let reported: Value = serde_json::from_slice(&reported).unwrap();
             if text.len() > TEXT_MAX {
-                assert!(said["why"].as_str().unwrap().ends_with('…'));
+                assert!(reported["why"].as_str().unwrap().ends_with('…'));
             }
             for list in ["steps", "notes"] {
-                let list = said[list].as_array().unwrap();
+                let list = reported[list].as_array().unwrap();
                 let Some((mark, kept)) = list.split_last() else {
                     continue;
                 };
@@ -214,8 +214,8 @@ mod tests {
                 let one = serde_json::to_vec(text).unwrap().len() + 1;
                 assert_eq!(kept.len(), RUN_MAX / 3 / one);
                 let more = steps - kept.len();
-                let told = format!("… {more} more are left out: see /api/runs/7");
-                assert_eq!(mark, &told);
+                let notified = format!("… {more} more are left out: see /api/runs/7");
+                assert_eq!(mark, &notified);
             }
         }
     }
@@ -227,9 +227,9 @@ mod tests {
             notes: notes.clone(),
             ..of(10_000, "lamp: on")
         };
-        let said: Value = serde_json::from_slice(&run(&view)).unwrap();
-        assert_eq!(said["notes"], Value::from(notes));
-        assert!(said["steps"].as_array().unwrap().len() < 10_000);
+        let reported: Value = serde_json::from_slice(&run(&view)).unwrap();
+        assert_eq!(reported["notes"], Value::from(notes));
+        assert!(reported["steps"].as_array().unwrap().len() < 10_000);
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         };
         let names = ["lamp", "a/b"].map(String::from).into();
         let topics = Topics::new("own".into(), "ha".into(), &names, &[].into()).unwrap();
-        let said: BTreeMap<String, Value> = house(&topics, &view)
+        let reported: BTreeMap<String, Value> = house(&topics, &view)
             .into_iter()
             .map(|(topic, payload)| (topic, serde_json::from_slice(&payload).unwrap()))
             .collect();
@@ -295,6 +295,6 @@ mod tests {
                 json!({ "state": "off", "up": true }),
             ),
         ];
-        assert_eq!(said, all.map(|(topic, it)| (topic.into(), it)).into());
+        assert_eq!(reported, all.map(|(topic, it)| (topic.into(), it)).into());
     }
 }

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::hearing::LeftOut;
+use super::receiving::LeftOut;
 use super::topic::Asked;
 use super::*;
 use crate::house::{Cause, Counts};
@@ -97,7 +97,7 @@ fn the_topics_are_those_that_are_documented() {
 struct Broker {
     answers: AtomicBool,
     /// Topics, in their order.
-    heard: Mutex<Vec<String>>,
+    received: Mutex<Vec<String>>,
 }
 
 impl Broker {
@@ -136,7 +136,7 @@ impl Broker {
                 3 => {
                     let end = 2 + usize::from(u16::from_be_bytes([body[0], body[1]]));
                     let topic = String::from_utf8(body[2..end].into()).unwrap();
-                    self.heard.lock().unwrap().push(topic);
+                    self.received.lock().unwrap().push(topic);
                     if kind & 6 != 0 {
                         waits.push([body[end], body[end + 1]]);
                     }
@@ -164,8 +164,8 @@ impl Broker {
         Ok((kind[0], body))
     }
 
-    fn has_heard(&self, topic: &str) -> bool {
-        self.heard.lock().unwrap().iter().any(|it| it == topic)
+    fn has_received(&self, topic: &str) -> bool {
+        self.received.lock().unwrap().iter().any(|it| it == topic)
     }
 }
 
@@ -183,8 +183,8 @@ fn a_link_that_is_full() -> (Arc<Link>, Arc<Broker>) {
         stays: true,
         dialect: DIALECT,
     };
-    let (tell, told) = channel();
-    let link = Link::open(setup, move |it| tell.send(it).is_ok()).unwrap();
+    let (notify, told) = channel();
+    let link = Link::open(setup, move |it| notify.send(it).is_ok()).unwrap();
     let up = told.recv_timeout(PATIENCE).unwrap();
     assert!(matches!(up, LinkEvent::Up { .. }), "{up:?}");
     // Its thread takes some out of the queue.
@@ -202,36 +202,36 @@ fn a_link_that_is_full() -> (Arc<Link>, Arc<Broker>) {
 }
 
 struct Desk {
-    hearing: Hearing,
-    anew: Arc<Notify>,
+    receiving: Receiving,
+    again: Arc<Notify>,
     stale: mpsc::Receiver<String>,
     left_out: Arc<LeftOut>,
     requests: Receiver<Request>,
 }
 
 fn desk(link: Option<Arc<Link>>) -> Desk {
-    let (anew, left_out) = (Arc::new(Notify::new()), Arc::<LeftOut>::default());
-    let (tell, stale) = mpsc::channel(4);
+    let (again, left_out) = (Arc::new(Notify::new()), Arc::<LeftOut>::default());
+    let (notify, stale) = mpsc::channel(4);
     let (to, requests) = channel();
     let shared = Arc::new(OnceLock::new());
     if let Some(link) = link {
         shared.set(link).unwrap();
     }
-    let hearing = Hearing {
+    let receiving = Receiving {
         topics: topics(),
         ears: Vec::new(),
         by_topic: BTreeMap::new(),
         requests: to,
         asked: Arc::new(Semaphore::new(ASKED)),
         runtime: Handle::current(),
-        anew: Arc::clone(&anew),
-        stale: tell,
+        again: Arc::clone(&again),
+        stale: notify,
         link: shared,
         left_out: Arc::clone(&left_out),
     };
     Desk {
-        hearing,
-        anew,
+        receiving,
+        again,
         stale,
         left_out,
         requests,
@@ -251,7 +251,7 @@ async fn that_all_is_to_be_said_anew_is_not_lost_behind_what_is_stale() {
     let mut desk = desk(None);
     let is_anew = async |desk: &Desk| {
         let moment = Duration::from_millis(20);
-        timeout(moment, desk.anew.notified()).await.is_ok()
+        timeout(moment, desk.again.notified()).await.is_ok()
     };
     assert!(!is_anew(&desk).await);
     for event in [
@@ -260,9 +260,9 @@ async fn that_all_is_to_be_said_anew_is_not_lost_behind_what_is_stale() {
     ] {
         for nth in 0..7 {
             let topic = format!("ha/button/own/{nth}/config");
-            desk.hearing.hear(published(&topic, "{}", true));
+            desk.receiving.receive(published(&topic, "{}", true));
         }
-        desk.hearing.hear(event);
+        desk.receiving.receive(event);
         assert!(is_anew(&desk).await);
         for nth in 0..4 {
             let topic = desk.stale.try_recv().unwrap();
@@ -286,12 +286,12 @@ async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_t
         ("own/device/gone/state", ""),
         ("ha/status", "offline"),
     ] {
-        desk.hearing.hear(published(topic, payload, true));
+        desk.receiving.receive(published(topic, payload, true));
         let stale = desk.stale.try_recv();
         assert!(stale.is_err(), "{stale:?}");
         let moment = Duration::from_millis(20);
         assert!(
-            timeout(moment, desk.anew.notified()).await.is_err(),
+            timeout(moment, desk.again.notified()).await.is_err(),
             "{topic}"
         );
     }
@@ -301,9 +301,9 @@ async fn what_the_hub_announces_is_not_taken_back_and_all_is_said_anew_for_one_t
 async fn what_is_retained_of_what_is_gone_is_taken_back_and_what_is_said_now_is_not() {
     let mut desk = desk(None);
     for topic in ["own/device/gone/state", "own/routine/gone/last"] {
-        desk.hearing.hear(published(topic, "{}", false));
+        desk.receiving.receive(published(topic, "{}", false));
         assert!(desk.stale.try_recv().is_err());
-        desk.hearing.hear(published(topic, "{}", true));
+        desk.receiving.receive(published(topic, "{}", true));
         assert_eq!(desk.stale.try_recv().as_deref(), Ok(topic));
     }
 }
@@ -314,7 +314,8 @@ async fn what_is_asked_for_is_a_run_or_its_end_by_a_press_or_nothing_or_a_number
     let desk = desk(Some(link));
     let asked = |what: &str, payload: &str, is_retained| {
         let topic = format!("own/routine/r/{what}");
-        desk.hearing.hear(published(&topic, payload, is_retained));
+        desk.receiving
+            .receive(published(&topic, payload, is_retained));
         let all: Vec<_> = desk.requests.try_iter().collect();
         assert!(all.len() < 2);
         match all.into_iter().next()? {
@@ -354,15 +355,15 @@ async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     let (link, broker) = a_link_that_is_full();
     let desk = desk(Some(link));
     let press = || {
-        desk.hearing
-            .hear(published("own/routine/r/run", "PRESS", false));
+        desk.receiving
+            .receive(published("own/routine/r/run", "PRESS", false));
         let Request::Run(_, to) = desk.requests.recv_timeout(PATIENCE).unwrap() else {
             panic!("it asks for a run");
         };
         to.send(Ok(RoutineId(7))).unwrap();
     };
     press();
-    let asked = &desk.hearing.asked;
+    let asked = &desk.receiving.asked;
     let until = Instant::now() + Duration::from_secs(5);
     while asked.available_permits() < ASKED && Instant::now() < until + PATIENCE {
         assert_eq!(desk.left_out.all(), 0);
@@ -370,15 +371,15 @@ async fn an_answer_that_finds_no_room_is_counted_and_another_one_is_said() {
     }
     assert_eq!(desk.left_out.all(), 1);
     assert!(Instant::now() >= until);
-    assert!(!broker.has_heard("own/routine/r/answer"));
+    assert!(!broker.has_received("own/routine/r/answer"));
     broker.answers.store(true, Ordering::SeqCst);
     let begun = std::time::Instant::now();
-    while !broker.has_heard("filler") || broker.heard.lock().unwrap().len() < 1_000 {
+    while !broker.has_received("filler") || broker.received.lock().unwrap().len() < 1_000 {
         assert!(begun.elapsed() < PATIENCE);
         thread::sleep(Duration::from_millis(20));
     }
     press();
-    while !broker.has_heard("own/routine/r/answer") {
+    while !broker.has_received("own/routine/r/answer") {
         assert!(begun.elapsed() < PATIENCE);
         sleep(Duration::from_millis(1)).await;
         thread::sleep(Duration::from_millis(5));
@@ -408,8 +409,8 @@ fn a_run(name: &str) -> RunView {
 #[tokio::test]
 async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
     let (link, broker) = a_link_that_is_full();
-    let anew = Arc::new(Notify::new());
-    let (tell, stale) = mpsc::channel(WAITING);
+    let again = Arc::new(Notify::new());
+    let (notify, stale) = mpsc::channel(WAITING);
     let (_runs, runs) = runs();
     let view = Arc::new(View {
         devices: Vec::new(),
@@ -419,28 +420,28 @@ async fn what_found_no_room_is_said_again_while_more_and_more_is_asked_for() {
         counts: Counts::default(),
     });
     let (_view, view) = watch::channel(view);
-    anew.notify_one();
-    let office = Office::new(link, topics());
-    let told = Told {
+    again.notify_one();
+    let publisher = Publisher::new(link, topics());
+    let told = Notified {
         view,
         runs,
         latest: ["r", "gone"].map(a_run).into(),
     };
-    tokio::spawn(office.run(Arc::clone(&anew), stale, told));
+    tokio::spawn(publisher.run(Arc::clone(&again), stale, told));
     sleep(Duration::from_millis(300)).await;
     broker.answers.store(true, Ordering::SeqCst);
     let begun = Instant::now();
-    while !broker.has_heard("own/status") {
+    while !broker.has_received("own/status") {
         assert!(
             begun.elapsed() < PATIENCE,
             "{:?}",
-            broker.heard.lock().unwrap().len()
+            broker.received.lock().unwrap().len()
         );
         // More often than it tries again.
         sleep(Duration::from_millis(20)).await;
-        tell.send("stale".into()).await.unwrap();
+        notify.send("stale".into()).await.unwrap();
     }
     // Before the hub is reported as online.
-    assert!(broker.has_heard("own/routine/r/last"));
-    assert!(!broker.has_heard("own/routine/gone/last"));
+    assert!(broker.has_received("own/routine/r/last"));
+    assert!(!broker.has_received("own/routine/gone/last"));
 }

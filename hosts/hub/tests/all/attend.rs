@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex};
 
 use selvedge_core::Span;
-use selvedge_hub::device::{Care, Device, Heard, Order, Report, attend};
+use selvedge_hub::device::{Care, Device, Order, Received, Report, attend};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 use tokio::sync::mpsc;
@@ -37,7 +37,7 @@ struct Thing {
 /// A device that the test and `attend` share.
 struct Rude {
     thing: Arc<Mutex<Thing>>,
-    says: mpsc::UnboundedReceiver<Heard>,
+    reports: mpsc::UnboundedReceiver<Received>,
 }
 
 impl Rude {
@@ -86,8 +86,8 @@ impl Device for Rude {
         (self.mood() == Mood::Away).then_some("nobody is there")
     }
 
-    async fn hear(&mut self) -> Heard {
-        match self.says.recv().await {
+    async fn receive(&mut self) -> Received {
+        match self.reports.recv().await {
             Some(it) => it,
             None => future::pending().await,
         }
@@ -97,34 +97,34 @@ impl Device for Rude {
 /// A device under `attend`, and all reports about it with their times.
 struct Desk {
     thing: Arc<Mutex<Thing>>,
-    says: mpsc::UnboundedSender<Heard>,
+    reports: mpsc::UnboundedSender<Received>,
     orders: mpsc::UnboundedSender<Order>,
-    told: Arc<Mutex<Vec<(Instant, Report)>>>,
+    notified: Arc<Mutex<Vec<(Instant, Report)>>>,
     token: u64,
 }
 
 impl Desk {
     fn open(mood: Mood) -> Self {
-        let (says, hears) = mpsc::unbounded_channel();
+        let (reports, receives) = mpsc::unbounded_channel();
         let (orders, takes) = mpsc::unbounded_channel();
         let thing = Thing {
             state: "off".into(),
             mood,
             sets: Vec::new(),
         };
-        let (thing, told) = (Arc::new(Mutex::new(thing)), Arc::<Mutex<Vec<_>>>::default());
+        let (thing, notified) = (Arc::new(Mutex::new(thing)), Arc::<Mutex<Vec<_>>>::default());
         let rude = Rude {
             thing: Arc::clone(&thing),
-            says: hears,
+            reports: receives,
         };
-        let tells = Arc::clone(&told);
-        let tell = move |it| tells.lock().unwrap().push((Instant::now(), it));
-        tokio::spawn(attend(rude, Care::default(), takes, tell));
+        let notifies = Arc::clone(&notified);
+        let notify = move |it| notifies.lock().unwrap().push((Instant::now(), it));
+        tokio::spawn(attend(rude, Care::default(), takes, notify));
         Self {
             thing,
-            says,
+            reports,
             orders,
-            told,
+            notified,
             token: 0,
         }
     }
@@ -153,8 +153,8 @@ impl Desk {
         self.token
     }
 
-    fn told(&self) -> Vec<Report> {
-        self.told
+    fn notified(&self) -> Vec<Report> {
+        self.notified
             .lock()
             .unwrap()
             .iter()
@@ -164,8 +164,8 @@ impl Desk {
 
     /// The time and the outcome of a command, which must be reported once.
     fn outcome(&self, of: u64) -> (Instant, Outcome) {
-        let told = self.told.lock().unwrap();
-        let mut all = told.iter().filter_map(|(at, it)| {
+        let notified = self.notified.lock().unwrap();
+        let mut all = notified.iter().filter_map(|(at, it)| {
             let Report::Outcome { token, outcome } = it else {
                 return None;
             };
@@ -244,12 +244,15 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
         for mood in [Mood::Refuses, Mood::Slow, Mood::Hangs] {
             let mut desk = Desk::open(Mood::Obeys);
             sleep(secs(1)).await;
-            assert_eq!(desk.told(), [Report::Up, Report::Observed("off".into())]);
+            assert_eq!(
+                desk.notified(),
+                [Report::Up, Report::Observed("off".into())]
+            );
             desk.mood(mood);
             let asked = desk.ask();
             sleep(secs(5)).await;
             assert_eq!(desk.outcome(asked).1, Outcome::Unknown);
-            assert_eq!(desk.told()[3..], [Report::Down], "{mood:?}");
+            assert_eq!(desk.notified()[3..], [Report::Down], "{mood:?}");
             desk.mood(Mood::Obeys);
             let asked = desk.ask();
             sleep(secs(3)).await;
@@ -258,10 +261,10 @@ fn a_device_that_hangs_is_down_and_comes_back_with_its_state() {
                 token: asked,
                 state,
             };
-            let told = desk.told();
+            let notified = desk.notified();
             assert!(
-                told[4..].contains(&answered) && told[4..].contains(&Report::Up),
-                "{told:?}"
+                notified[4..].contains(&answered) && notified[4..].contains(&Report::Up),
+                "{notified:?}"
             );
         }
     });
@@ -273,10 +276,13 @@ fn a_device_may_take_a_moment_for_its_answers() {
         let mut desk = Desk::open(Mood::Calm);
         sleep(secs(1)).await;
         let state = State::from("off");
-        assert_eq!(desk.told(), [Report::Up, Report::Observed(state.clone())]);
+        assert_eq!(
+            desk.notified(),
+            [Report::Up, Report::Observed(state.clone())]
+        );
         let token = desk.ask();
         sleep(Duration::from_millis(50)).await;
-        assert_eq!(desk.told()[2..], [Report::Answered { token, state }]);
+        assert_eq!(desk.notified()[2..], [Report::Answered { token, state }]);
     });
 }
 
@@ -292,7 +298,11 @@ fn a_device_that_misses_one_question_is_not_down() {
         assert_eq!(desk.outcome(token).1, Outcome::Unknown);
         desk.mood(Mood::Obeys);
         sleep(secs(10)).await;
-        assert!(!desk.told().contains(&Report::Down), "{:?}", desk.told());
+        assert!(
+            !desk.notified().contains(&Report::Down),
+            "{:?}",
+            desk.notified()
+        );
     });
 }
 
@@ -302,17 +312,17 @@ fn why_a_device_does_not_answer_is_told_at_each_change_and_a_command_finds_it_ou
         let mut desk = Desk::open(Mood::Obeys);
         sleep(secs(1)).await;
         for _ in 0..2 {
-            let before = desk.told().len();
+            let before = desk.notified().len();
             desk.mood(Mood::Away);
             let token = desk.set("on", secs(5));
             // The command is one question without an answer, and the look after it is another.
             sleep(Duration::from_millis(100)).await;
             let outcome = Outcome::Refused;
             let why = Report::Trouble("nobody is there".into());
-            let told = [Report::Outcome { token, outcome }, why, Report::Down];
-            assert_eq!(desk.told()[before..], told);
+            let notified = [Report::Outcome { token, outcome }, why, Report::Down];
+            assert_eq!(desk.notified()[before..], notified);
             sleep(secs(30)).await;
-            assert_eq!(desk.told()[before..], told, "it is told once");
+            assert_eq!(desk.notified()[before..], notified, "it is told once");
             desk.mood(Mood::Obeys);
             sleep(secs(3)).await;
         }
@@ -324,15 +334,15 @@ fn what_a_device_says_before_a_command_is_told_before_its_outcome() {
     paused(async {
         let mut desk = Desk::open(Mood::Obeys);
         sleep(secs(1)).await;
-        desk.says.send(Heard::State("dim".into())).unwrap();
+        desk.reports.send(Received::State("dim".into())).unwrap();
         let token = desk.set("on", secs(5));
         sleep(Duration::from_millis(500)).await;
         let outcome = Outcome::Done;
-        let told = [
+        let notified = [
             Report::Observed("dim".into()),
             Report::Outcome { token, outcome },
         ];
-        assert_eq!(desk.told()[2..], told);
+        assert_eq!(desk.notified()[2..], notified);
     });
 }
 
@@ -355,12 +365,12 @@ impl Device for Chatter {
         Some("on".into())
     }
 
-    async fn hear(&mut self) -> Heard {
+    async fn receive(&mut self) -> Received {
         if self.0 == 1_000 {
             return future::pending().await;
         }
         self.0 += 1;
-        Heard::State("on".into())
+        Received::State("on".into())
     }
 }
 
@@ -376,16 +386,16 @@ fn a_device_that_does_not_stop_talking_is_told_something() {
             until,
         };
         orders.send(order).unwrap();
-        let told = Arc::<Mutex<Vec<Report>>>::default();
-        let tells = Arc::clone(&told);
-        let tell = move |it| tells.lock().unwrap().push(it);
-        tokio::spawn(attend(Chatter(0), Care::default(), takes, tell));
+        let notified = Arc::<Mutex<Vec<Report>>>::default();
+        let notifies = Arc::clone(&notified);
+        let notify = move |it| notifies.lock().unwrap().push(it);
+        tokio::spawn(attend(Chatter(0), Care::default(), takes, notify));
         sleep(secs(60)).await;
         let outcome = Outcome::Done;
         let report = Report::Outcome { token, outcome };
-        assert!(told.lock().unwrap().contains(&report));
+        assert!(notified.lock().unwrap().contains(&report));
         let states = Report::Observed("on".into());
-        let all = told.lock().unwrap();
+        let all = notified.lock().unwrap();
         assert!(
             all.iter().filter(|it| **it == states).count() >= 1_000,
             "all that it said is told"

@@ -118,12 +118,12 @@ impl Side {
     }
 
     /// Returns true if bytes have arrived or the other side has left, within a moment.
-    fn is_heard(&self) -> std::io::Result<bool> {
+    fn is_received(&self) -> std::io::Result<bool> {
         self.stream
             .set_read_timeout(Some(Duration::from_millis(20)))?;
-        let is_heard = self.stream.peek(&mut [0]).is_ok();
+        let is_received = self.stream.peek(&mut [0]).is_ok();
         self.stream.set_read_timeout(None)?;
-        Ok(is_heard)
+        Ok(is_received)
     }
 
     fn varint(&mut self) -> std::io::Result<usize> {
@@ -138,7 +138,7 @@ impl Side {
         Ok(number)
     }
 
-    fn hear(&mut self) -> std::io::Result<(u16, Vec<u8>)> {
+    fn receive(&mut self) -> std::io::Result<(u16, Vec<u8>)> {
         if self.noise.is_none() {
             if self.read(1)?[0] != 0 {
                 return Err(std::io::ErrorKind::InvalidData.into());
@@ -293,7 +293,7 @@ impl Shared {
     fn serve(&self, side: &mut Side) -> std::io::Result<()> {
         let mut says_states = false;
         loop {
-            while says_states && !side.is_heard()? {
+            while says_states && !side.is_received()? {
                 if self.mood() == Mood::Dead {
                     return Ok(());
                 }
@@ -302,7 +302,7 @@ impl Shared {
                     self.say_state(side, true)?;
                 }
             }
-            let (of, body) = side.hear()?;
+            let (of, body) = side.receive()?;
             if self.mood() == Mood::Dead {
                 return Ok(());
             }
@@ -327,16 +327,16 @@ impl Shared {
                     side.say(kind::LIGHT_STATE, &Relay { key, is_on })?;
                 }
                 kind::SET_SWITCH if !self.kind.is_light => {
-                    let told = Relay::decode(&*body).unwrap();
-                    assert_eq!(told.key, RELAY);
-                    if !self.obey(side, told.is_on)? {
+                    let notified = Relay::decode(&*body).unwrap();
+                    assert_eq!(notified.key, RELAY);
+                    if !self.obey(side, notified.is_on)? {
                         return Ok(());
                     }
                 }
                 kind::SET_LIGHT if self.kind.is_light => {
-                    let told = SetLight::decode(&*body).unwrap();
-                    assert!(told.key == RELAY && told.has_state);
-                    if !self.obey(side, told.is_on)? {
+                    let notified = SetLight::decode(&*body).unwrap();
+                    assert!(notified.key == RELAY && notified.has_state);
+                    if !self.obey(side, notified.is_on)? {
                         return Ok(());
                     }
                 }

@@ -85,7 +85,7 @@ impl Drop for Mosquitto {
 /// A client that receives all messages that it subscribed to.
 pub(crate) struct Listener {
     pub(crate) client: Client,
-    heard: Receiver<Publish>,
+    received: Receiver<Publish>,
 }
 
 fn options(name: &str, at: SocketAddr) -> MqttOptions {
@@ -102,7 +102,7 @@ impl Listener {
 
     pub(crate) fn with(options: MqttOptions, filters: &[&str]) -> Self {
         let (client, mut connection) = Client::new(options, 100);
-        let (tell, heard) = mpsc::channel();
+        let (notify, received) = mpsc::channel();
         let (up, is_up) = mpsc::channel();
         let again = client.clone();
         let filters: Vec<String> = filters.iter().map(|it| (*it).into()).collect();
@@ -127,7 +127,7 @@ impl Listener {
                     }
                     Ok(Event::Outgoing(Outgoing::Disconnect)) => return,
                     Ok(Event::Incoming(Incoming::Publish(it))) => {
-                        if tell.send(it).is_err() {
+                        if notify.send(it).is_err() {
                             return;
                         }
                     }
@@ -138,7 +138,7 @@ impl Listener {
             }
         });
         is_up.recv_timeout(PATIENCE).expect("the broker is there");
-        Self { client, heard }
+        Self { client, received }
     }
 
     /// Waits until a message is published.
@@ -147,7 +147,7 @@ impl Listener {
         let mut others = Vec::new();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            match self.heard.recv_timeout(left) {
+            match self.received.recv_timeout(left) {
                 Ok(it) if is_it(&it) => return it,
                 Ok(it) => others.push(format!(
                     "{} {}",
@@ -168,7 +168,7 @@ impl Listener {
     pub(crate) fn all(&self, time: Duration) -> Vec<Publish> {
         let until = Instant::now() + time;
         let left = || until.saturating_duration_since(Instant::now());
-        core::iter::from_fn(|| self.heard.recv_timeout(left()).ok()).collect()
+        core::iter::from_fn(|| self.received.recv_timeout(left()).ok()).collect()
     }
 
     pub(crate) fn say(&self, topic: &str, payload: &str) {
@@ -193,7 +193,7 @@ pub(crate) struct Relay {
     /// True if it obeys and answers.
     pub(crate) obeys: Arc<AtomicBool>,
     /// Each command, and true if it was retained.
-    pub(crate) heard: Arc<Mutex<Vec<(String, bool)>>>,
+    pub(crate) received: Arc<Mutex<Vec<(String, bool)>>>,
     lives: Arc<AtomicBool>,
 }
 
@@ -207,11 +207,11 @@ impl Relay {
             client: client.clone(),
             is_on: Arc::default(),
             obeys: Arc::new(AtomicBool::new(true)),
-            heard: Arc::default(),
+            received: Arc::default(),
             lives: Arc::new(AtomicBool::new(true)),
         };
         let (is_on, obeys) = (Arc::clone(&relay.is_on), Arc::clone(&relay.obeys));
-        let (heard, lives) = (Arc::clone(&relay.heard), Arc::clone(&relay.lives));
+        let (received, lives) = (Arc::clone(&relay.received), Arc::clone(&relay.lives));
         let name = String::from(name);
         thread::spawn(move || {
             for event in connection.iter() {
@@ -228,7 +228,7 @@ impl Relay {
                     Ok(Event::Incoming(Incoming::Publish(it))) => {
                         let text = String::from_utf8(it.payload.to_vec()).unwrap();
                         if !text.is_empty() {
-                            heard.lock().unwrap().push((text.clone(), it.retain));
+                            received.lock().unwrap().push((text.clone(), it.retain));
                         }
                         if !obeys.load(Ordering::SeqCst) {
                             continue;
@@ -242,9 +242,9 @@ impl Relay {
                             true => "ON",
                             false => "OFF",
                         };
-                        let says = format!("stat/{name}/POWER");
-                        let said = client.try_publish(says, QoS::AtMostOnce, false, state);
-                        said.unwrap();
+                        let reports = format!("stat/{name}/POWER");
+                        let reported = client.try_publish(reports, QoS::AtMostOnce, false, state);
+                        reported.unwrap();
                     }
                     Ok(_) => {}
                     Err(_) => thread::sleep(Duration::from_millis(50)),

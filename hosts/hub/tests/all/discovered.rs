@@ -30,7 +30,7 @@ fn program() -> Option<PathBuf> {
 
 /// A lamp that exists, and a plug that does not.
 fn home(mqtt: &str) -> String {
-    let nobody = a_free_port("127.0.0.1");
+    let no_node = a_free_port("127.0.0.1");
     format!(
         r#"{{
   "devices": [{{"DevID": "lamp", "initial": "off"}}, {{"DevID": "plug"}}],
@@ -42,7 +42,7 @@ fn home(mqtt: &str) -> String {
   ],
   "hub": {{
     "mqtt": {mqtt},
-    "devices": {{"lamp": {{"dummy": {{}}}}, "plug": {{"kasa": {{"address": "{nobody}"}}}}}}
+    "devices": {{"lamp": {{"dummy": {{}}}}, "plug": {{"kasa": {{"address": "{no_node}"}}}}}}
   }}
 }}"#
     )
@@ -95,8 +95,8 @@ impl Shown {
         let mut ids = ids.filter(|it| it.starts_with("button.") && it.ends_with(button));
         let id = ids.next().expect("a discovered button");
         let body = json!({ "entity_id": id }).to_string();
-        let (status, told) = self.0.api("POST", "/api/services/button/press", &body);
-        assert_eq!(status, 200, "{told}");
+        let (status, notified) = self.0.api("POST", "/api/services/button/press", &body);
+        assert_eq!(status, 200, "{notified}");
     }
 }
 
@@ -147,8 +147,8 @@ fn buttons_are_pressed(dir: &Dir, program: &Path, mqtt: &str, broker: SocketAddr
     shown.wait("button.", "evening", "there", |it| it != "unavailable");
     let run = shown.wait_for("sensor.", "rest_latest_run", "runs");
     let id = &run["attributes"]["id"];
-    let (status, told) = hub.ask("POST", &format!("/api/runs/{id}/cancel"), "");
-    assert_eq!(status, 202, "{told}");
+    let (status, notified) = hub.ask("POST", &format!("/api/runs/{id}/cancel"), "");
+    assert_eq!(status, 202, "{notified}");
     shown.wait_for("sensor.", "rest_latest_run", "undone");
     shown.wait_for("sensor.", "evening_latest_run", "done");
     shown.wait_for("sensor.", "routines_runs", "0");

@@ -9,7 +9,7 @@ use std::time::Instant;
 use selvedge_core::Span;
 use selvedge_hub::device::esphome::Esphome;
 use selvedge_hub::device::esphome::wire::{Codec, LONGEST, WireError};
-use selvedge_hub::device::{Device as _, Heard};
+use selvedge_hub::device::{Device as _, Received};
 use selvedge_routine::State;
 use selvedge_safehome::Outcome;
 
@@ -198,11 +198,11 @@ async fn what_it_says_by_itself_is_heard_and_so_is_its_end() {
     let mut device = board.device(None);
     assert_eq!(device.ask().await, Some("off".into()));
     board.push();
-    let heard = tokio::time::timeout(Duration::from_secs(5), device.hear()).await;
-    assert_eq!(heard, Ok(Heard::State(on())));
+    let received = tokio::time::timeout(Duration::from_secs(5), device.receive()).await;
+    assert_eq!(received, Ok(Received::State(on())));
     board.set_mood(Mood::Dead);
-    let heard = tokio::time::timeout(Duration::from_secs(5), device.hear()).await;
-    assert_eq!(heard, Ok(Heard::Gone));
+    let received = tokio::time::timeout(Duration::from_secs(5), device.receive()).await;
+    assert_eq!(received, Ok(Received::Ended));
 }
 
 /// A single look is shorter than the time until the device is connected.
@@ -235,8 +235,8 @@ async fn a_slow_device_is_connected_over_several_looks_and_heard_when_it_is() {
     let mut device = board.device(Some(KEY));
     let looked = tokio::time::timeout(second, device.look()).await;
     assert!(looked.is_err());
-    let heard = tokio::time::timeout(Duration::from_secs(8), device.hear()).await;
-    assert_eq!(heard, Ok(Heard::State(on())));
+    let received = tokio::time::timeout(Duration::from_secs(8), device.receive()).await;
+    assert_eq!(received, Ok(Received::State(on())));
     assert_eq!(board.came(), 2);
 }
 
@@ -279,9 +279,9 @@ async fn a_light_is_set_and_asked_and_heard() {
     assert_eq!(board.commands(), 4);
     board.push();
     // Its report after each command is still to come.
-    let until_on = async { while device.hear().await != Heard::State(on()) {} };
-    let heard = tokio::time::timeout(Duration::from_secs(5), until_on).await;
-    assert_eq!(heard, Ok(()));
+    let until_on = async { while device.receive().await != Received::State(on()) {} };
+    let received = tokio::time::timeout(Duration::from_secs(5), until_on).await;
+    assert_eq!(received, Ok(()));
     board.set_mood(Mood::Passes);
     let outcome = device
         .set(&"off".into(), within(Duration::from_secs(2)))
@@ -316,9 +316,9 @@ async fn a_connection_that_is_given_up_leaves_nothing_that_is_still_to_be_sent()
     let at = listener.local_addr().unwrap().to_string();
     let ended = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut said = Vec::new();
-        let ended = stream.read_to_end(&mut said);
-        (said.is_empty(), ended.map_err(|it| it.kind()))
+        let mut reported = Vec::new();
+        let ended = stream.read_to_end(&mut reported);
+        (reported.is_empty(), ended.map_err(|it| it.kind()))
     });
     let mut device = Esphome::new(at, "heater".into(), None);
     let asked = tokio::time::timeout(Duration::from_millis(300), device.ask());

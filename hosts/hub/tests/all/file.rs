@@ -24,13 +24,14 @@ fn a_routine_that_a_hub_would_refuse_is_refused_with_its_file() {
     let read = HomeFile::read(Format::Json, repeated(256).as_bytes(), Catalogue::new());
     assert!(read.is_ok(), "{read:?}");
     let why = refusal(&repeated(257));
-    let told = "routines[1]: \"light\" has 257 commands when expanded, the limit is 256: split it";
-    assert_eq!(why, told);
+    let notified =
+        "routines[1]: \"light\" has 257 commands when expanded, the limit is 256: split it";
+    assert_eq!(why, notified);
 }
 
 #[test]
 fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
-    for (from, to, told) in [
+    for (from, to, notified) in [
         (
             r#""fan": {"dummy""#,
             r#""fun": {"dummy""#,
@@ -70,7 +71,7 @@ fn a_file_that_is_wrong_is_refused_with_place_and_mend() {
     ] {
         assert!(HOME.contains(from), "{from}");
         let why = refusal(&HOME.replacen(from, to, 1));
-        assert!(why.contains(told), "{to}: {why}");
+        assert!(why.contains(notified), "{to}: {why}");
     }
     let more = HOME.replacen(
         r#""fan": {"dummy""#,
@@ -126,7 +127,7 @@ hub:
         let how = file.drivers["heater"].conventions("heater");
         let it = how.unwrap().unwrap().availability.unwrap();
         assert_eq!(it.topic, "c");
-        [it.there, it.gone]
+        [it.there, it.ended]
     };
     assert_eq!(there_and_gone(""), ["online", "offline"]);
     let others = ", payload_available: up, payload_not_available: down";
@@ -209,7 +210,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
     const ZIGBEE: &str = r#"{"zigbee2mqtt": {"name": "lamp"}}"#;
     let other =
         |more: &str| format!(r#"{{"mqtt": {{"command_topic": "a", "state_topic": "b"{more}}}}}"#);
-    for (text, told) in [
+    for (text, notified) in [
         (
             driver(ZIGBEE),
             "hub.devices.lamp: it speaks MQTT, and no broker is set",
@@ -317,7 +318,7 @@ fn what_is_wrong_with_mqtt_is_told_with_its_mend() {
         ),
     ] {
         let why = refusal(&text);
-        assert!(why.contains(told), "{text}: {why}");
+        assert!(why.contains(notified), "{text}: {why}");
     }
     for text in [
         with(THERE, ZIGBEE),
@@ -365,7 +366,7 @@ hub:
     let on = "\"lamp\" is never in the state \"ON\": its report of it is read as \"on\": write \"on\", at line";
     let off = on.replace("ON", "OFF").replace("\"on\"", "\"off\"");
     let (on, off) = (on, &*off);
-    for (from, to, told) in [
+    for (from, to, notified) in [
         (
             r#"initial: "off""#,
             r#"initial: "OFF""#,
@@ -415,7 +416,7 @@ hub:
     ] {
         assert!(HOME.contains(from), "{from}");
         let why = read(&HOME.replacen(from, to, 1)).unwrap_err().to_string();
-        assert!(why.contains(&told), "{told}: {why}");
+        assert!(why.contains(&notified), "{notified}: {why}");
     }
     read(&HOME.replacen("Action: 21", "Action: low", 1)).unwrap();
 }

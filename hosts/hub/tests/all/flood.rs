@@ -30,7 +30,7 @@ fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
     wait_until_all_are_up(&hub);
     let before = memory(&hub);
     let client = Listener::new("client", broker.at, &["selvedge/routine/off/answer"]);
-    let said = Instant::now();
+    let reported = Instant::now();
     thread::scope(|scope| {
         let presser = Listener::new("presser", broker.at, &[]);
         scope.spawn(move || {
@@ -69,7 +69,7 @@ fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
     let after = memory(&hub);
     println!(
         "{taken} taken, {refused} refused, {before} kB before, {after} after, {:?}",
-        said.elapsed()
+        reported.elapsed()
     );
     assert!(after < before + 20_000, "{before} {after}");
     assert!(taken > 0 && refused > 0, "{taken} {refused}");
@@ -83,7 +83,11 @@ fn a_flood_of_presses_is_answered_or_refused_and_holds_up_nothing() {
         assert!(Instant::now() < until, "{}", runs.len());
         thread::sleep(Duration::from_millis(100));
     }
-    println!("all ended after {:?}, {} kB", said.elapsed(), memory(&hub));
+    println!(
+        "all ended after {:?}, {} kB",
+        reported.elapsed(),
+        memory(&hub)
+    );
 }
 
 #[test]
@@ -103,8 +107,8 @@ fn a_device_that_flips_its_state_without_pause_fills_nothing_and_its_last_state_
     let begun = Instant::now();
     for nth in 0..FLIPS {
         let state = if nth % 2 == 0 { "on" } else { "off" };
-        let said = device.client.publish("is/0", QoS::AtMostOnce, false, state);
-        said.unwrap();
+        let reported = device.client.publish("is/0", QoS::AtMostOnce, false, state);
+        reported.unwrap();
     }
     let most = memory(&hub);
     let until = Instant::now() + PATIENCE;

@@ -8,11 +8,11 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_hub::device::Report;
+use selvedge_hub::event_loop::Readers;
 use selvedge_hub::house::{
     Cause, Counts, End, Happening, House, KEPT, Memory, Moment, PlaceView, Refusal, Todo, Undone,
 };
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
-use selvedge_hub::keeper::Tell;
 use selvedge_routine::file::Home;
 use selvedge_routine::sun::Date;
 use selvedge_routine::trigger::TimeOfDay;
@@ -332,11 +332,11 @@ fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
     let mut stops = 0;
     for at in 0..200 {
         // Also before the orders are sent to the devices.
-        for (again, is_told) in [(0, true), (1, false), (3, true)] {
+        for (again, is_notified) in [(0, true), (1, false), (3, true)] {
             let mut world = World::new();
             let ids = [world.run("evening"), world.run("slow")];
             let is_stopped = (0..at).all(|_| world.go_on());
-            if !is_told {
+            if !is_notified {
                 world.step();
                 world.store();
             }
@@ -366,7 +366,7 @@ fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
             assert_eq!(world.states, states, "stop at {at}");
             // Five commands, and the command of "light": a finished command is not repeated. A command for a
             // state that another run has already brought about is not given after a restart.
-            let fewest = if is_told { 6 } else { 5 };
+            let fewest = if is_notified { 6 } else { 5 };
             assert!(
                 (fewest..=6).contains(&world.sets),
                 "stop at {at}: {}",
@@ -381,16 +381,16 @@ fn a_stop_at_any_step_loses_no_run_and_doubles_none() {
 fn what_a_device_says_again_is_no_step() {
     let mut world = World::new();
     let lamp = world.id("lamp");
-    let tell = |world: &mut World, state: &str| {
+    let notify = |world: &mut World, state: &str| {
         let report = Report::Observed(state.into());
         world
             .house
             .take(Happening::Report(lamp, report), world.moment());
         world.house.take_changes().steps.len()
     };
-    assert_eq!(tell(&mut world, "off"), 0);
-    assert_eq!(tell(&mut world, "on"), 1);
-    assert_eq!(tell(&mut world, "on"), 0);
+    assert_eq!(notify(&mut world, "off"), 0);
+    assert_eq!(notify(&mut world, "on"), 1);
+    assert_eq!(notify(&mut world, "on"), 0);
 }
 
 #[test]
@@ -412,7 +412,7 @@ fn a_device_that_refuses_to_be_brought_back_is_said_to() {
 
 impl World {
     /// Takes all reports, and lets no time pass.
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         while !self.reports.is_empty() {
             self.go_on();
         }

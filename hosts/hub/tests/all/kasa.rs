@@ -130,7 +130,7 @@ async fn a_plug_that_is_not_there_was_not_told() {
 async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = channel();
+    let (notify, notified) = channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -140,7 +140,8 @@ async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
             }
             let mut body = vec![0; u32::from_be_bytes(len) as usize];
             stream.read_exact(&mut body).unwrap();
-            tell.send(String::from_utf8(decode(&body)).unwrap())
+            notify
+                .send(String::from_utf8(decode(&body)).unwrap())
                 .unwrap();
             let answer =
                 r#"{"system":{"get_sysinfo":{"children":[{"id":"00\"],\"a\":[\"","state":0}]}}}"#;
@@ -151,8 +152,11 @@ async fn an_outlet_whose_id_is_no_id_is_told_nothing() {
     assert_eq!(outlet.ask().await, Some("off".into()));
     let outcome = outlet.set(&"on".into(), within(600)).await;
     assert_eq!(outcome, Outcome::Refused);
-    let told: Vec<_> = told.try_iter().collect();
-    assert!(told.iter().all(|it| it.contains("get_sysinfo")), "{told:?}");
+    let notified: Vec<_> = notified.try_iter().collect();
+    assert!(
+        notified.iter().all(|it| it.contains("get_sysinfo")),
+        "{notified:?}"
+    );
 }
 
 #[tokio::test]
@@ -160,10 +164,10 @@ async fn an_outlet_is_named_in_full_and_a_short_time_is_time() {
     let plug = Plug::start();
     let mut outlet = Kasa::new(plug.address.to_string(), Some(1));
     assert_eq!(outlet.set(&"on".into(), within(200)).await, Outcome::Done);
-    let told = plug.told.lock().unwrap().clone();
+    let notified = plug.notified.lock().unwrap().clone();
     assert!(
-        told.contains(r#""context":{"child_ids":["800601"]}"#),
-        "{told}"
+        notified.contains(r#""context":{"child_ids":["800601"]}"#),
+        "{notified}"
     );
     assert_eq!(outlet.ask().await, Some("on".into()));
     let mut none = Kasa::new(plug.address.to_string(), Some(2));
@@ -194,7 +198,7 @@ fn a_host_that_slept_while_a_plug_accepted_sends_nothing() {
 async fn a_command_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let (tell, told) = channel();
+    let (notify, notified) = channel();
     thread::spawn(move || {
         for (stream, is_answered) in listener.incoming().zip([false, true]) {
             let mut stream = stream.unwrap();
@@ -206,16 +210,17 @@ async fn a_command_that_is_given_up_leaves_nothing_that_is_still_to_be_sent() {
                 let answer = r#"{"system":{"set_relay_state":{"err_code":0}}}"#;
                 stream.write_all(&encode(answer)).unwrap();
             }
-            tell.send(stream.read(&mut len).map_err(|it| it.kind()))
+            notify
+                .send(stream.read(&mut len).map_err(|it| it.kind()))
                 .unwrap();
         }
     });
     let mut kasa = Kasa::new(address.to_string(), None);
     let state = State::from("on");
     assert_eq!(kasa.set(&state, within(300)).await, Outcome::Unknown);
-    assert_eq!(told.recv().unwrap(), Err(ErrorKind::ConnectionReset));
+    assert_eq!(notified.recv().unwrap(), Err(ErrorKind::ConnectionReset));
     assert_eq!(kasa.set(&state, within(900)).await, Outcome::Done);
-    assert_eq!(told.recv().unwrap(), Ok(0), "it is closed in order");
+    assert_eq!(notified.recv().unwrap(), Ok(0), "it is closed in order");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ mod broker;
 mod browser;
 mod discovered;
 mod esphome;
+mod event_loop;
 mod file;
 mod firmware;
 mod flood;
@@ -30,7 +31,6 @@ mod house;
 #[path = "../../examples/shared/http.rs"]
 mod http;
 mod kasa;
-mod keeper;
 mod matter;
 mod mqtt;
 mod packets;

@@ -57,7 +57,7 @@ fn in_its_own_network(program: impl AsRef<OsStr>) -> Command {
 /// A process of Node.js, and its lines of output.
 struct Node {
     child: Child,
-    said: Arc<Mutex<Vec<String>>>,
+    reported: Arc<Mutex<Vec<String>>>,
 }
 
 impl Node {
@@ -69,18 +69,18 @@ impl Node {
         node.args(arguments).stdout(Stdio::piped());
         let mut child = node.spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let said = Arc::<Mutex<Vec<_>>>::default();
+        let reported = Arc::<Mutex<Vec<_>>>::default();
         let node = Self {
             child,
-            said: Arc::clone(&said),
+            reported: Arc::clone(&reported),
         };
         thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
-                said.lock().unwrap().push(line);
+                reported.lock().unwrap().push(line);
             }
         });
         until(&format!("{script} is ready"), || {
-            node.said
+            node.reported
                 .lock()
                 .unwrap()
                 .iter()
@@ -89,8 +89,8 @@ impl Node {
         node
     }
 
-    fn said(&self) -> Vec<String> {
-        self.said.lock().unwrap().clone()
+    fn reported(&self) -> Vec<String> {
+        self.reported.lock().unwrap().clone()
     }
 
     fn signal(&self, signal: Signal) {
@@ -127,14 +127,14 @@ fn light(parts: &Path, dir: &Path) -> Node {
 
 /// The state of a light, by its own output.
 fn is(light: &Node) -> String {
-    let said = light.said();
-    let mut states = said.iter().filter(|it| *it == "on" || *it == "off");
+    let reported = light.reported();
+    let mut states = reported.iter().filter(|it| *it == "on" || *it == "off");
     states.next_back().unwrap().clone()
 }
 
-fn was_told(light: &Node, state: &str) -> bool {
-    let told = format!("told {state}");
-    light.said().contains(&told)
+fn was_notified(light: &Node, state: &str) -> bool {
+    let notified = format!("told {state}");
+    light.reported().contains(&notified)
 }
 
 /// A fault of the light.
@@ -164,7 +164,7 @@ fn fail(hub: &Hub, light: Node, fault: Fault, after: u64, again: impl Fn() -> No
         Fault::Still => {
             light.signal(Signal::STOP);
             light
-                .said
+                .reported
                 .lock()
                 .unwrap()
                 .retain(|it| !it.starts_with("told"));
@@ -184,8 +184,8 @@ fn fail(hub: &Hub, light: Node, fault: Fault, after: u64, again: impl Fn() -> No
     let back = until("it is shown as off", || is_off() && is(&light) == "off");
     thread::sleep(LATENESS);
     assert!(is_off() && is(&light) == "off", "{fault:?} {was}");
-    assert!(!was_told(&light, "on"), "late: {:?}", light.said());
-    assert!(was_told(&light, "off"), "{fault:?} {was}");
+    assert!(!was_notified(&light, "on"), "late: {:?}", light.reported());
+    assert!(was_notified(&light, "off"), "{fault:?} {was}");
     println!(
         "{fault:?} after {after} ms, as {was}: shown after {down:?}, undone after {undone:?}, off {back:?} after it is back"
     );
@@ -199,8 +199,8 @@ fn inside(parts: &Path) {
     let hub = Hub::start(dir.path());
     let again = || light(parts, dir.path());
     let mut light = again();
-    let said = light.said();
-    let code = said.iter().find_map(|it| it.strip_prefix("ready "));
+    let reported = light.reported();
+    let code = reported.iter().find_map(|it| it.strip_prefix("ready "));
     let keys = dir.path().join("bridge");
     let arguments = [
         "mqtt://127.0.0.1:1883",
@@ -242,7 +242,8 @@ fn a_light_that_fails_in_a_routine_is_off_afterwards_and_no_late_command_wins() 
         .env(INSIDE, "1")
         .args(["--exact", name, "--nocapture"]);
     let output = command.output().unwrap();
-    let said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
-    println!("{}", said.concat());
+    let reported =
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    println!("{}", reported.concat());
     assert!(output.status.success(), "see above");
 }

@@ -60,9 +60,9 @@ pub(crate) fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
     }
 }
 
-fn heard(relay: &Relay) -> Vec<String> {
-    let heard = relay.heard.lock().unwrap();
-    heard.iter().map(|it| it.0.clone()).collect()
+fn received(relay: &Relay) -> Vec<String> {
+    let received = relay.received.lock().unwrap();
+    received.iter().map(|it| it.0.clone()).collect()
 }
 
 /// Runs with a broker inside of the hub, and with mosquitto if that is installed.
@@ -86,7 +86,7 @@ fn relays_are_switched_and_what_one_does_not_do_is_undone() {
         let id = hub.run("both%2Fon");
         hub.wait_for(id, "done");
         assert!(relays.iter().all(|it| it.is_on.load(Ordering::SeqCst)));
-        let first = relays[0].heard.lock().unwrap().clone();
+        let first = relays[0].received.lock().unwrap().clone();
         assert_eq!(first, [("ON".into(), false)], "once, and not retained");
         let id = hub.run("off");
         hub.wait_for(id, "done");
@@ -98,7 +98,7 @@ fn relays_are_switched_and_what_one_does_not_do_is_undone() {
         assert!(run["why"].as_str().unwrap().contains("second"), "{run}");
         wait_for(&hub, |home| home["devices"][0]["state"] == "off");
         assert!(!relays[0].is_on.load(Ordering::SeqCst));
-        assert_eq!(heard(&relays[0]), ["ON", "OFF", "ON", "OFF"]);
+        assert_eq!(received(&relays[0]), ["ON", "OFF", "ON", "OFF"]);
         relays[1].obeys.store(true, Ordering::SeqCst);
         wait_until_all_are_up(&hub);
 
@@ -292,22 +292,22 @@ fn what_a_broker_retained_of_devices_and_routines_that_are_gone_is_taken_back() 
         return;
     };
     let client = Listener::new("client", broker.at, &["selvedge/#"]);
-    let gone = ["selvedge/device/old/state", "selvedge/routine/old/last"];
+    let ended = ["selvedge/device/old/state", "selvedge/routine/old/last"];
     let others = [
         "selvedge/device/old/other",
         "selvedge/device/old/more/state",
         "selvedge/old",
         "other/device/old/state",
     ];
-    for topic in gone.iter().chain(&others) {
+    for topic in ended.iter().chain(&others) {
         client.retain(topic, "{}");
     }
     client.retain("selvedge/routine/off/last", "{}");
-    for topic in gone {
+    for topic in ended {
         client.text(topic);
     }
     let hub = start(&dir, &at(broker.at));
-    for topic in gone {
+    for topic in ended {
         client.wait_for("it is taken back", |it| {
             it.topic == topic && it.payload.is_empty()
         });
@@ -322,7 +322,7 @@ fn what_a_broker_retained_of_devices_and_routines_that_are_gone_is_taken_back() 
     }
     assert!(kept.contains("selvedge/routine/off/last"), "{kept:?}");
     assert!(kept.contains("selvedge/device/second/state"), "{kept:?}");
-    assert!(gone.iter().all(|it| !kept.contains(it)), "{kept:?}");
+    assert!(ended.iter().all(|it| !kept.contains(it)), "{kept:?}");
 }
 
 /// Mosquitto keeps nothing without its persistence, and the house changes while it is away.

@@ -71,10 +71,10 @@ fn a_long_run_of_devices_with_long_names_is_announced_in_short_and_ends_no_link(
     let id = hub.run("long");
     let last = client.text("selvedge/routine/long/last");
     let last: Value = serde_json::from_str(&last).unwrap();
-    let said = last["steps"].as_array().unwrap();
-    let more = STEPS + 1 - said.len();
+    let reported = last["steps"].as_array().unwrap();
+    let more = STEPS + 1 - reported.len();
     let mark = format!("… {more} more are left out: see /api/runs/{id}");
-    assert_eq!(said.last().unwrap(), &mark);
+    assert_eq!(reported.last().unwrap(), &mark);
     let whole = hub.get(&format!("/api/runs/{id}"));
     assert_eq!(whole["steps"].as_array().unwrap().len(), STEPS);
     // After a lost link everything would be published again.

@@ -89,10 +89,10 @@ fn a_routine_is_pressed_and_undone_when_its_plug_loses_its_power() {
         browser.text("#devices").contains("lampoff")
     });
     assert!(!lamp.is_on.load(Ordering::SeqCst));
-    let told = browser.text("#over .meta");
+    let notified = browser.text("#over .meta");
     assert!(
-        told.starts_with("\"kettle\" failed or restarted while it was needed"),
-        "{told}"
+        notified.starts_with("\"kettle\" failed or restarted while it was needed"),
+        "{notified}"
     );
     assert!(browser.text("#devices").contains("kettledown"));
     for (width, scheme) in [(360, "dark"), (1200, "light")] {

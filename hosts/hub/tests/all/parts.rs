@@ -170,24 +170,24 @@ fn plugs_that_are_pulled_out_leave_nothing_half_done() {
         let states: Vec<_> = plugs.iter().map(Part::state).collect();
         let others = states.iter().enumerate().filter(|it| it.0 != victim);
         let mut others = others.map(|it| it.1.as_str());
-        let told = format!("run {nth}: plug {victim} after {after} ms: {states:?}, {run}");
+        let notified = format!("run {nth}: plug {victim} after {after} ms: {states:?}, {run}");
         match run["what"].as_str().unwrap() {
             "done" => {
                 done += 1;
-                assert!(others.all(|it| it == "on"), "{told}");
+                assert!(others.all(|it| it == "on"), "{notified}");
             }
             "undone" => {
                 undone += 1;
                 assert!(
                     others.all(|it| it == "off") && states[victim] == "off",
-                    "{told}"
+                    "{notified}"
                 );
                 assert!(
                     run["why"].as_str().unwrap().contains(['a', 'b', 'c']),
-                    "{told}"
+                    "{notified}"
                 );
             }
-            _ => panic!("{told}"),
+            _ => panic!("{notified}"),
         }
     }
     println!("{done} done, {undone} undone, none half done");

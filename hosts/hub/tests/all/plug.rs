@@ -31,7 +31,7 @@ pub(crate) struct Plug {
     pub(crate) mood: Arc<Mutex<Mood>>,
     pub(crate) commands: Arc<AtomicU32>,
     /// The last command.
-    pub(crate) told: Arc<Mutex<String>>,
+    pub(crate) notified: Arc<Mutex<String>>,
 }
 
 impl Plug {
@@ -46,10 +46,10 @@ impl Plug {
             is_on: Arc::default(),
             mood: Arc::new(Mutex::new(Mood::Obeys)),
             commands: Arc::default(),
-            told: Arc::default(),
+            notified: Arc::default(),
         };
         let (is_on, mood) = (Arc::clone(&plug.is_on), Arc::clone(&plug.mood));
-        let (commands, told) = (Arc::clone(&plug.commands), Arc::clone(&plug.told));
+        let (commands, notified) = (Arc::clone(&plug.commands), Arc::clone(&plug.notified));
         thread::spawn(move || {
             let mut open = Vec::new();
             for stream in listener.incoming() {
@@ -73,7 +73,7 @@ impl Plug {
                     )
                 } else {
                     commands.fetch_add(1, Ordering::SeqCst);
-                    told.lock().unwrap().clone_from(&text);
+                    notified.lock().unwrap().clone_from(&text);
                     let mood = *mood.lock().unwrap();
                     if matches!(
                         mood,

@@ -10,10 +10,10 @@ use std::{fs, thread};
 use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{Span, Time};
+use selvedge_hub::event_loop::Readers;
 use selvedge_hub::house::{House, Moment};
 use selvedge_hub::http;
 use selvedge_hub::http::metrics::{Metrics, write_seconds};
-use selvedge_hub::keeper::Tell;
 use selvedge_routine::file::Home;
 use selvedge_safehome::Config;
 
@@ -44,7 +44,7 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
         assert!(Instant::now() < until, "{}", hub.get("/api/home"));
         thread::sleep(Duration::from_millis(50));
     }
-    for (method, path, header, status, told) in [
+    for (method, path, header, status, notified) in [
         (
             "POST",
             "/api/routines/nothing/run",
@@ -86,7 +86,7 @@ fn a_routine_is_run_and_seen_and_what_is_wrong_is_refused() {
     ] {
         let answer = hub.ask(method, path, header);
         assert_eq!(answer.0, status, "{method} {path}: {answer:?}");
-        assert!(answer.1.contains(told), "{method} {path}: {answer:?}");
+        assert!(answer.1.contains(notified), "{method} {path}: {answer:?}");
     }
     let (status, page) = hub.ask("GET", "/", "");
     assert_eq!(status, 200);
@@ -144,8 +144,11 @@ fn two_hubs_do_not_share_a_folder() {
         .output()
         .unwrap();
     assert!(!second.status.success());
-    let told = String::from_utf8(second.stderr).unwrap();
-    assert!(told.contains("another process uses the folder"), "{told}");
+    let notified = String::from_utf8(second.stderr).unwrap();
+    assert!(
+        notified.contains("another process uses the folder"),
+        "{notified}"
+    );
 }
 
 /// No client asks for the run, which would update the view.
@@ -167,7 +170,7 @@ fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
     let path = dir.path().join("home.json");
     let hub = Hub::start(dir.path());
     let id = hub.run("evening");
-    let told = hub.wait_for(id, "done");
+    let notified = hub.wait_for(id, "done");
     drop(hub);
     let other = |devices: [&str; 2]| {
         let named = devices
@@ -182,7 +185,7 @@ fn a_device_that_is_gone_from_the_file_keeps_its_name_in_what_was_told() {
     for devices in [["lamp", "lock"], ["lamp", "siren"]] {
         fs::write(&path, other(devices)).unwrap();
         let hub = Hub::start(dir.path());
-        assert_eq!(hub.get(&format!("/api/runs/{id}")), told, "{devices:?}");
+        assert_eq!(hub.get(&format!("/api/runs/{id}")), notified, "{devices:?}");
         let shown = hub.get("/api/home");
         let shown = shown["devices"].as_array().unwrap().iter();
         let names: Vec<_> = shown.map(|it| it["name"].as_str().unwrap()).collect();
@@ -216,30 +219,30 @@ fn what_is_odd_in_a_file_is_told_and_what_is_wrong_ends_it() {
         - {RoutineName: a, CommandList: [{DevID: lamp, Action: \"on\"}]}\n\
         - {RoutineName: b, CommandList: [{DevID: lamp, Action: \"On\"}]}\n\
         hub: {devices: {lamp: {dummy: {}}}}\n";
-    let (is_fine, out, told) = only_reads(&["--check"], HOME);
-    assert!(is_fine && out.is_empty(), "{told}");
+    let (is_fine, out, notified) = only_reads(&["--check"], HOME);
+    assert!(is_fine && out.is_empty(), "{notified}");
     assert!(
-        told.contains("home.yaml: routines[1].CommandList[0]"),
-        "{told}"
+        notified.contains("home.yaml: routines[1].CommandList[0]"),
+        "{notified}"
     );
-    assert!(told.contains("\"On\""), "{told}");
-    let (is_fine, _, told) = only_reads(&["--check"], &HOME.replace("dummy", "dumy"));
-    assert!(!is_fine && told.contains("dumy"), "{told}");
+    assert!(notified.contains("\"On\""), "{notified}");
+    let (is_fine, _, notified) = only_reads(&["--check"], &HOME.replace("dummy", "dumy"));
+    assert!(!is_fine && notified.contains("dumy"), "{notified}");
 }
 
 #[test]
 fn scripts_of_home_assistant_become_a_homes_file() {
     const SCRIPTS: &str = "evening:\n  mode: restart\n  sequence:\n  - action: switch.turn_on\n    \
         target: {entity_id: switch.lamp}\n";
-    let (is_fine, out, told) = only_reads(&["--from-home-assistant"], SCRIPTS);
-    assert!(is_fine && told.is_empty(), "{told}");
+    let (is_fine, out, notified) = only_reads(&["--from-home-assistant"], SCRIPTS);
+    assert!(is_fine && notified.is_empty(), "{notified}");
     for part in ["evening", "switch.lamp", "restart"] {
         assert!(out.contains(part), "{part}: {out}");
     }
     let missed = SCRIPTS.replace("switch.turn_on", "notify.all");
-    let (is_fine, out, told) = only_reads(&["--from-home-assistant"], &missed);
+    let (is_fine, out, notified) = only_reads(&["--from-home-assistant"], &missed);
     assert!(!is_fine && out.is_empty());
-    assert!(told.contains("notify.all"), "{told}");
+    assert!(notified.contains("notify.all"), "{notified}");
 }
 
 /// The page is still served while the house is stored for the last time.
@@ -255,12 +258,12 @@ fn a_hub_that_has_stopped_says_so() {
     );
     let none = |_| Span::ZERO;
     let house = House::new(&home, Config::default(), none, &[], None, rng, now).unwrap();
-    let tell = Tell::new(&house, None);
-    let metrics = Metrics::new(tell.view.subscribe(), write_seconds());
+    let notify = Readers::new(&house, None);
+    let metrics = Metrics::new(notify.view.subscribe(), write_seconds());
     let (to_house, requests) = channel();
     drop(requests);
     let router = http::router(
-        tell.json.subscribe(),
+        notify.json.subscribe(),
         to_house,
         http::page().unwrap(),
         metrics,

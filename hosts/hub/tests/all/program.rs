@@ -50,16 +50,16 @@ impl Hub {
             .spawn()
             .unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         let address = loop {
             let mut line = String::new();
             if stderr.read_line(&mut line).unwrap() == 0 {
-                panic!("it ended: {said:?}");
+                panic!("it ended: {reported:?}");
             }
             if let Some((_, address)) = line.rsplit_once("the page is at http://") {
                 break address.trim().to_string();
             }
-            said.push(line);
+            reported.push(line);
         };
         (Self { child, address }, stderr)
     }
@@ -89,8 +89,8 @@ impl Hub {
     pub(crate) fn run(&self, name: &str) -> u64 {
         let (status, body) = self.ask("POST", &format!("/api/routines/{name}/run"), "");
         assert_eq!(status, 202, "{body}");
-        let told: Value = serde_json::from_str(&body).unwrap();
-        told["id"].as_u64().unwrap()
+        let notified: Value = serde_json::from_str(&body).unwrap();
+        notified["id"].as_u64().unwrap()
     }
 
     pub(crate) fn wait_for(&self, id: u64, what: &str) -> Value {

@@ -9,12 +9,12 @@ fn a_home_under_load_loses_no_run_and_tells_an_order_that_explains_the_end() {
     let soak = env::current_exe().unwrap();
     let soak = soak.with_file_name("../examples/soak");
     assert!(soak.exists(), "no soak: cargo build --example soak");
-    let told = Command::new(soak)
+    let notified = Command::new(soak)
         .args(["--minutes", "0.2", "--devices", "20", "--rate", "5"])
         .args(["--kills", "2", "--hub", env!("CARGO_BIN_EXE_selvedge-hub")])
         .output()
         .unwrap();
-    let text = String::from_utf8_lossy(&told.stdout);
-    assert!(told.status.success(), "{text}{told:?}");
+    let text = String::from_utf8_lossy(&notified.stdout);
+    assert!(notified.status.success(), "{text}{notified:?}");
     println!("{text}");
 }

@@ -142,7 +142,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
 
     let other = Dir::new("other");
     let path = other.path().join("hub.redb");
-    for (name, entry, told) in [
+    for (name, entry, notified) in [
         ("somebody's", 1_u16, "another program"),
         (
             "selvedge hub: base",
@@ -171,7 +171,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
             .map(|_| ())
             .unwrap_err()
             .to_string();
-        assert!(why.contains(told), "{why}");
+        assert!(why.contains(notified), "{why}");
         assert_eq!(fs::read(&path).unwrap(), before);
     }
 }
@@ -249,10 +249,13 @@ fn a_disk_without_room_is_named_and_what_is_stored_stays() {
         .args(["--http", "127.0.0.1:0"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success(), "{said}");
-    assert!(said.contains("see whether the disk is full"), "{said}");
-    assert!(said.contains("--state"), "{said}");
+    let reported = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{reported}");
+    assert!(
+        reported.contains("see whether the disk is full"),
+        "{reported}"
+    );
+    assert!(reported.contains("--state"), "{reported}");
     let after = stored().memory.unwrap();
     assert_eq!((after.base, after.runs), (before.base, before.runs));
 }

@@ -10,7 +10,7 @@ use selvedge_core::Span;
 use selvedge_hub::device::mqtt::{
     Availability, Conventions, Ear, Mqtt, Payload, Question, Unlinked,
 };
-use selvedge_hub::device::{Device as _, Heard};
+use selvedge_hub::device::{Device as _, Received};
 use selvedge_mqtt::access::{Access, Address};
 use selvedge_mqtt::link::{Dialect, Link, Session, Setup};
 use selvedge_routine::State;
@@ -54,7 +54,7 @@ fn unanswered(question: Option<Question>) -> (Mqtt, Ear, Arc<Link>, TcpListener)
         availability: Some(Availability {
             topic: "there".into(),
             there: "online".into(),
-            gone: "offline".into(),
+            ended: "offline".into(),
         }),
         words: [].into(),
     });
@@ -159,13 +159,13 @@ async fn an_answer_is_what_it_says_after_the_question() {
     };
     let (mut device, ear, _link, _broker) = unanswered(Some(question));
     ear.on_published("is", b"off", false);
-    let says = async {
+    let reports = async {
         sleep(MOMENT / 4).await;
         // An empty payload is no state.
         ear.on_published("is", b"", false);
         ear.on_published("is", b"on", false);
     };
-    let (asked, ()) = tokio::join!(timeout(MOMENT, device.ask()), says);
+    let (asked, ()) = tokio::join!(timeout(MOMENT, device.ask()), reports);
     assert_eq!(asked, Ok(Some("on".into())));
     assert!(timeout(MOMENT, device.ask()).await.is_err());
 }
@@ -173,7 +173,7 @@ async fn an_answer_is_what_it_says_after_the_question() {
 #[tokio::test]
 async fn a_command_is_done_when_the_device_says_its_state_afterwards_and_not_before() {
     let on = State::from("on");
-    for (says, outcome) in [
+    for (reports, outcome) in [
         (&[][..], Outcome::Unknown),
         (&["off"], Outcome::Unknown),
         (&["on"], Outcome::Done),
@@ -184,12 +184,12 @@ async fn a_command_is_done_when_the_device_says_its_state_afterwards_and_not_bef
         let until = Instant::now() + Duration::from_millis(400);
         let set = device.set(&on, until.into_std());
         let later = async {
-            for it in says {
+            for it in reports {
                 sleep(MOMENT / 4).await;
                 ear.on_published("is", it.as_bytes(), false);
             }
         };
-        assert_eq!(tokio::join!(set, later).0, outcome, "{says:?}");
+        assert_eq!(tokio::join!(set, later).0, outcome, "{reports:?}");
         // Until this time has passed, a command with an unknown outcome may act.
         assert!(device.lateness() > Span::ZERO);
         assert_eq!(device.lateness(), Unlinked::lateness());
@@ -201,21 +201,21 @@ async fn what_a_device_says_is_heard_once_and_so_is_that_it_is_gone() {
     let (mut device, ear, _link, _broker) = unanswered(None);
     ear.on_published("there", b"online", true);
     ear.on_published("is", b"off", true);
-    let nothing = timeout(MOMENT, device.hear()).await;
+    let nothing = timeout(MOMENT, device.receive()).await;
     assert!(nothing.is_err(), "it is retained: {nothing:?}");
     for state in ["on", "on", "off"] {
         ear.on_published("is", state.as_bytes(), false);
-        let heard = timeout(MOMENT, device.hear()).await;
-        assert_eq!(heard, Ok(Heard::State(state.into())));
-        assert!(timeout(MOMENT, device.hear()).await.is_err());
+        let received = timeout(MOMENT, device.receive()).await;
+        assert_eq!(received, Ok(Received::State(state.into())));
+        assert!(timeout(MOMENT, device.receive()).await.is_err());
     }
     for _ in 0..2 {
         ear.on_published("there", b"offline", false);
-        let heard = timeout(MOMENT, device.hear()).await;
-        assert_eq!(heard, Ok(Heard::Gone));
-        assert!(timeout(MOMENT, device.hear()).await.is_err());
+        let received = timeout(MOMENT, device.receive()).await;
+        assert_eq!(received, Ok(Received::Ended));
+        assert!(timeout(MOMENT, device.receive()).await.is_err());
         ear.on_published("there", b"online", false);
-        assert!(timeout(MOMENT, device.hear()).await.is_err());
+        assert!(timeout(MOMENT, device.receive()).await.is_err());
     }
 }
 
@@ -226,7 +226,7 @@ async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() 
         payload: Vec::new(),
     };
     let (mut device, _ear, link, broker) = unanswered(Some(question));
-    let heard = thread::spawn(move || {
+    let received = thread::spawn(move || {
         let mut stream = broker.accept().unwrap().0;
         // The packet that accepts a connection, without a look at the request.
         stream.write_all(&[0x20, 2, 0, 0]).unwrap();
@@ -238,8 +238,13 @@ async fn a_device_that_does_not_do_what_it_was_told_is_asked_each_half_second() 
     let outcome = device.set(&"on".into(), until.into_std()).await;
     assert_eq!(outcome, Outcome::Unknown);
     drop((device, link));
-    let heard = heard.join().unwrap();
-    let count = |what: &[u8]| heard.windows(what.len()).filter(|it| *it == what).count();
+    let received = received.join().unwrap();
+    let count = |what: &[u8]| {
+        received
+            .windows(what.len())
+            .filter(|it| *it == what)
+            .count()
+    };
     assert_eq!(count(b"set"), 1);
     // After half of the time, and each half second from then on, until the time has passed.
     let asked = count(b"how-is-it");

@@ -31,7 +31,7 @@ fn why_a_device_does_not_answer_is_logged_once_and_shown_while_it_is_down() {
     let (locked, open, strip) = (Board::start(true), Board::start(false), Plug::start());
     // The port is free now.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = free.local_addr().unwrap();
+    let no_node = free.local_addr().unwrap();
     drop(free);
     let dir = Dir::new("trouble");
     let esphome =
@@ -41,7 +41,7 @@ fn why_a_device_does_not_answer_is_logged_once_and_shown_while_it_is_down() {
         r#"{{"devices": [{}],
           "hub": {{"devices": {{
             "a": {}, "b": {}, "c": {}, "d": {},
-            "e": {{"kasa": {{"address": "{}", "outlet": 7}}}}, "f": {{"kasa": {{"address": "{nobody}"}}}}}}}}}}"#,
+            "e": {{"kasa": {{"address": "{}", "outlet": 7}}}}, "f": {{"kasa": {{"address": "{no_node}"}}}}}}}}}}"#,
         ["a", "b", "c", "d", "e", "f"]
             .map(|it| format!(r#"{{"DevID": "{it}"}}"#))
             .join(", "),
@@ -86,16 +86,16 @@ fn why_a_device_does_not_answer_is_logged_once_and_shown_while_it_is_down() {
     for (name, why) in all {
         let lines = lines.lock().unwrap();
         let name = format!("name=\"{name}\"");
-        let told = lines
+        let notified = lines
             .iter()
             .filter(|it| it.contains(&name) && it.contains("WARN"));
-        let told: Vec<_> = told.collect();
+        let notified: Vec<_> = notified.collect();
         assert!(
-            told.len() == 1 && told[0].contains(why),
+            notified.len() == 1 && notified[0].contains(why),
             "{why}: {lines:#?}"
         );
     }
-    let _plug = Plug::at(nobody);
+    let _plug = Plug::at(no_node);
     wait_for(&hub, |devices| {
         devices[5]["up"] == true && devices[5]["why"] == Value::Null
     });
@@ -128,12 +128,12 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
     let took = asked.elapsed();
     assert!(took < Duration::from_secs(5), "{took:?}");
     // The pipe is full, and the queue before it was.
-    let mut said = Vec::new();
-    stalled.read_to_end(&mut said).unwrap();
-    let lines = said.iter().filter(|it| **it == b'\n').count();
+    let mut reported = Vec::new();
+    stalled.read_to_end(&mut reported).unwrap();
+    let lines = reported.iter().filter(|it| **it == b'\n').count();
     assert!(
-        said.len() > 60_000 && lines < RUNS,
+        reported.len() > 60_000 && lines < RUNS,
         "{} {lines}",
-        said.len()
+        reported.len()
     );
 }

@@ -83,7 +83,7 @@ impl Lost {
 /// The reason why a message was not handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Unsaid {
+pub enum PublishError {
     /// It is longer than a packet may be.
     #[error("the packet has {bytes} bytes, the limit is {most}: send smaller messages")]
     TooLong {

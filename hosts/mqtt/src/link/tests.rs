@@ -83,7 +83,7 @@ impl Peer {
     }
 
     /// The next packet, which must be of this kind.
-    fn hears(&mut self, kind: u8) -> Vec<u8> {
+    fn receives(&mut self, kind: u8) -> Vec<u8> {
         let (found, packet) = self.read();
         assert_eq!(found, kind);
         packet
@@ -91,119 +91,119 @@ impl Peer {
 }
 
 fn open(setup: Setup) -> (Link, Receiver<LinkEvent>) {
-    let (tell, told) = mpsc::channel();
-    let link = Link::open(setup, move |it| tell.send(it).is_ok());
-    (link.unwrap(), told)
+    let (notify, notified) = mpsc::channel();
+    let link = Link::open(setup, move |it| notify.send(it).is_ok());
+    (link.unwrap(), notified)
 }
 
-fn next(told: &Receiver<LinkEvent>) -> LinkEvent {
-    told.recv_timeout(PATIENCE).unwrap()
+fn next(notified: &Receiver<LinkEvent>) -> LinkEvent {
+    notified.recv_timeout(PATIENCE).unwrap()
 }
 
 #[test]
 fn a_broker_that_hands_on_nothing_is_named_and_left() {
     let broker = Broker::new();
-    let (_link, told) = open(broker.setup(Session::Clean, false));
+    let (_link, notified) = open(broker.setup(Session::Clean, false));
     let (mut peer, is_clean) = broker.accept();
     assert!(is_clean);
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
+    peer.receives(SUBSCRIBE);
     peer.say(&[0x90, 3, 0, 1, 0x80]); // A refusal of packet 1.
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     let lost = Lost::unread(&broker.setup(Session::Clean, false));
     assert!(lost.why.contains("a subscription to inbox:"));
-    assert_eq!(next(&told), LinkEvent::Down(lost));
+    assert_eq!(next(&notified), LinkEvent::Down(lost));
 }
 
 #[test]
 fn a_link_that_stays_comes_up_again_and_another_one_does_not() {
     for stays in [true, false] {
         let broker = Broker::new();
-        let (link, told) = open(broker.setup(Session::Kept, stays));
+        let (link, notified) = open(broker.setup(Session::Kept, stays));
         let (mut peer, is_clean) = broker.accept();
         assert!(!is_clean);
         peer.say(WELCOME_BACK);
-        peer.hears(SUBSCRIBE);
+        peer.receives(SUBSCRIBE);
         peer.say(&[0x90, 3, 0, 1, 1]);
-        assert_eq!(next(&told), LinkEvent::Up { is_kept: true });
+        assert_eq!(next(&notified), LinkEvent::Up { is_kept: true });
         let topic = "outbox";
-        for (is_said, kind) in [
+        for (is_reported, kind) in [
             (link.publish(&topic, vec![5]), PUBLISH),
             (link.retain(&topic, vec![5]), PUBLISH | 1),
             (link.publish_once(&topic, vec![5]), PUBLISH & !2),
         ] {
-            assert_eq!(is_said, Ok(()));
-            assert!(peer.hears(kind).ends_with(&[5]));
+            assert_eq!(is_reported, Ok(()));
+            assert!(peer.receives(kind).ends_with(&[5]));
         }
         drop(peer);
-        let LinkEvent::Down(lost) = next(&told) else {
+        let LinkEvent::Down(lost) = next(&notified) else {
             panic!("it is lost");
         };
         assert!(!lost.is_refused, "{lost}");
         if !stays {
-            let more = told.recv_timeout(PATIENCE);
+            let more = notified.recv_timeout(PATIENCE);
             assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
-            assert_eq!(link.publish(&topic, vec![5]), Err(Unsaid::NoBroker));
+            assert_eq!(link.publish(&topic, vec![5]), Err(PublishError::NoBroker));
             continue;
         }
         let (mut peer, _) = broker.accept();
         peer.say(WELCOME);
-        assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
-        peer.hears(SUBSCRIBE);
+        assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
+        peer.receives(SUBSCRIBE);
     }
 }
 
 #[test]
 fn a_mailbox_is_emptied_by_a_clean_session_in_its_place() {
     let broker = Broker::new();
-    let (_link, told) = open(broker.setup(Session::Emptied, false));
+    let (_link, notified) = open(broker.setup(Session::Emptied, false));
     let (mut peer, is_clean) = broker.accept();
     assert!(is_clean);
     peer.say(WELCOME);
-    peer.hears(DISCONNECT);
+    peer.receives(DISCONNECT);
     let (mut peer, is_clean) = broker.accept();
     assert!(!is_clean);
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    peer.receives(SUBSCRIBE);
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
 }
 
 #[test]
 fn a_link_that_is_dropped_says_so_and_tells_nothing_more() {
     let broker = Broker::new();
-    let (link, told) = open(broker.setup(Session::Kept, true));
+    let (link, notified) = open(broker.setup(Session::Kept, true));
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    peer.receives(SUBSCRIBE);
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     drop(link);
-    peer.hears(DISCONNECT);
-    let more = told.recv_timeout(PATIENCE);
+    peer.receives(DISCONNECT);
+    let more = notified.recv_timeout(PATIENCE);
     assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
 }
 
 #[test]
 fn a_link_whose_broker_says_nothing_is_closed_in_a_moment() {
     let broker = Broker::new();
-    let (link, told) = open(broker.setup(Session::Kept, true));
+    let (link, notified) = open(broker.setup(Session::Kept, true));
     let (_peer, _) = broker.accept();
     drop(link);
     // Less than a connection may take to come up.
-    let more = told.recv_timeout(Duration::from_millis(1_500));
+    let more = notified.recv_timeout(Duration::from_millis(1_500));
     assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
 }
 
 #[test]
 fn a_packet_that_is_too_long_ends_a_link_before_it_has_come() {
     let broker = Broker::new();
-    let (_link, told) = open(broker.setup(Session::Clean, false));
+    let (_link, notified) = open(broker.setup(Session::Clean, false));
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    peer.receives(SUBSCRIBE);
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     let len = DIALECT.incoming_max + HANDED_ON + 1;
     peer.say(&head(len));
-    let LinkEvent::Down(lost) = told.recv_timeout(KEEP_ALIVE / 2).unwrap() else {
+    let LinkEvent::Down(lost) = notified.recv_timeout(KEEP_ALIVE / 2).unwrap() else {
         panic!("it is lost");
     };
     let why = format!("a message of {len} bytes, the limit is 16384");
@@ -219,45 +219,45 @@ fn head(len: usize) -> [u8; 4] {
 #[test]
 fn what_comes_may_be_longer_than_what_is_said_and_what_is_too_long_is_refused() {
     let broker = Broker::new();
-    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (link, notified) = open(broker.setup(Session::Clean, true));
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    peer.receives(SUBSCRIBE);
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     // The longest packet that is taken.
     let payload = vec![7; DIALECT.incoming_max + HANDED_ON - 7];
     let parts = [&head(payload.len() + 7)[..], &[0, 5], b"inbox", &payload];
     peer.say(&parts.concat());
     let topic = "inbox".into();
     let is_retained = false;
-    let said = LinkEvent::Published {
+    let reported = LinkEvent::Published {
         topic,
         payload,
         is_retained,
     };
-    assert_eq!(next(&told), said);
+    assert_eq!(next(&notified), reported);
     for (qos, header) in [(QoS::AtLeastOnce, 7), (QoS::AtMostOnce, 5)] {
         let most = DIALECT.packet_max;
         let fits = most - header - "outbox".len();
         let say = |bytes| link.say(&"outbox", vec![7; bytes], qos, false);
         let bytes = most + 1;
-        assert_eq!(say(fits + 1), Err(Unsaid::TooLong { bytes, most }));
+        assert_eq!(say(fits + 1), Err(PublishError::TooLong { bytes, most }));
         assert_eq!(say(fits), Ok(()));
         let mut packet = vec![0; most];
         peer.0.read_exact(&mut packet).unwrap();
         assert_eq!(packet.last(), Some(&7));
     }
     assert_eq!(say_of(&link), Ok(()), "it is still there");
-    peer.hears(PUBLISH & !2);
+    peer.receives(PUBLISH & !2);
 }
 
-fn say_of(link: &Link) -> Result<(), Unsaid> {
+fn say_of(link: &Link) -> Result<(), PublishError> {
     link.publish_once(&"outbox", vec![5])
 }
 
 #[test]
 fn nothing_that_a_broker_retains_is_taken_but_what_the_program_wants() {
-    let told = |topic: &str, retain| {
+    let notified = |topic: &str, retain| {
         let mut it = Publish::new(topic, QoS::AtLeastOnce, [5]);
         it.retain = retain;
         published(it, DIALECT.takes_retained)
@@ -268,10 +268,10 @@ fn nothing_that_a_broker_retains_is_taken_but_what_the_program_wants() {
         is_retained,
     };
     let (inbox, gateways) = ("selvedge/faas/1/7", "selvedge/faas/1/7/gateways");
-    assert_eq!(told(inbox, true), LinkEvent::Retained);
-    assert_eq!(told("recipes", true), LinkEvent::Retained);
-    assert_eq!(told(inbox, false), taken(inbox, false));
-    assert_eq!(told(gateways, true), taken(gateways, true));
+    assert_eq!(notified(inbox, true), LinkEvent::Retained);
+    assert_eq!(notified("recipes", true), LinkEvent::Retained);
+    assert_eq!(notified(inbox, false), taken(inbox, false));
+    assert_eq!(notified(gateways, true), taken(gateways, true));
 }
 
 #[test]
@@ -290,7 +290,7 @@ fn a_broker_that_does_not_want_a_node_has_refused_it() {
 #[test]
 fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
     let broker = Broker::new();
-    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (link, notified) = open(broker.setup(Session::Clean, true));
     broker.0.set_nonblocking(true).unwrap();
     // It is there, and drops each connection.
     let drops_for = |time| {
@@ -304,15 +304,15 @@ fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
     // After 0.2 s, 0.4 s, 0.8 s and 1.6 s.
     let came = drops_for(Duration::from_secs(3));
     assert!((2..=5).contains(&came), "{came}");
-    let LinkEvent::Down(first) = next(&told) else {
+    let LinkEvent::Down(first) = next(&notified) else {
         panic!("it is lost");
     };
-    assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
+    assert_eq!(notified.try_recv(), Err(mpsc::TryRecvError::Empty));
     broker.0.set_nonblocking(false).unwrap();
     // Another reason is news.
     let (mut peer, _) = broker.accept();
     peer.say(&[0x20, 2, 0, 5]);
-    let LinkEvent::Down(second) = next(&told) else {
+    let LinkEvent::Down(second) = next(&notified) else {
         panic!("it is refused");
     };
     assert!(second.why.contains("NotAuthorized"), "{second}");
@@ -321,36 +321,36 @@ fn a_broker_that_is_away_is_told_of_once_and_tried_less_and_less_often() {
     for _ in 0..2 {
         let (mut peer, _) = broker.accept();
         peer.say(WELCOME);
-        assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+        assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
         drop(peer);
-        assert!(matches!(next(&told), LinkEvent::Down(_)));
+        assert!(matches!(next(&notified), LinkEvent::Down(_)));
     }
     // A link that is closed while it waits ends at once.
     drop(link);
-    let more = told.recv_timeout(RETRY_MAX / 4);
+    let more = notified.recv_timeout(RETRY_MAX / 4);
     assert_eq!(more, Err(mpsc::RecvTimeoutError::Disconnected));
 }
 
 #[test]
 fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() {
     let broker = Broker::new();
-    let (link, told) = open(broker.setup(Session::Clean, true));
+    let (link, notified) = open(broker.setup(Session::Clean, true));
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
-    peer.hears(SUBSCRIBE);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    peer.receives(SUBSCRIBE);
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     // The largest number that may wait. The broker takes all, answers pings, and acknowledges nothing.
     let begun = Instant::now();
-    let mut said = 0;
-    while said < QUEUE {
+    let mut reported = 0;
+    while reported < QUEUE {
         match link.retain(&"status", vec![1]) {
-            Ok(()) => said += 1,
-            Err(why) => assert_eq!(why, Unsaid::NoRoom),
+            Ok(()) => reported += 1,
+            Err(why) => assert_eq!(why, PublishError::NoRoom),
         }
         assert!(begun.elapsed() < PATIENCE);
     }
     let mut numbers = Vec::new();
-    let mut hear = |peer: &mut Peer| loop {
+    let mut receive = |peer: &mut Peer| loop {
         assert!(begun.elapsed() < PATIENCE);
         let (kind, packet) = peer.read();
         match kind {
@@ -362,9 +362,9 @@ fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() 
     while link.publish_once(&"command", vec![5]).is_err() {
         assert!(begun.elapsed() < PATIENCE);
     }
-    assert_eq!(hear(&mut peer), PUBLISH & !2);
+    assert_eq!(receive(&mut peer), PUBLISH & !2);
     assert_eq!(numbers.len(), QUEUE);
-    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    assert_eq!(link.publish(&"status", vec![1]), Err(PublishError::NoRoom));
     // Each acknowledgement makes room.
     for [high, low] in &numbers[..2] {
         peer.say(&[0x40, 2, *high, *low]);
@@ -373,24 +373,24 @@ fn what_is_outdated_soon_does_not_wait_for_what_a_broker_does_not_acknowledge() 
         while link.publish(&"status", vec![1]).is_err() {
             assert!(begun.elapsed() < PATIENCE);
         }
-        peer.hears(PUBLISH);
+        peer.receives(PUBLISH);
     }
-    assert_eq!(link.publish(&"status", vec![1]), Err(Unsaid::NoRoom));
+    assert_eq!(link.publish(&"status", vec![1]), Err(PublishError::NoRoom));
     // Messages under way on a lost connection take no room on the next one.
     drop(peer);
-    assert!(matches!(next(&told), LinkEvent::Down(_)));
+    assert!(matches!(next(&notified), LinkEvent::Down(_)));
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     assert_eq!(link.publish(&"status", vec![1]), Ok(()));
 }
 
 #[test]
 fn what_is_no_topic_is_named_and_takes_no_room() {
     let broker = Broker::new();
-    let (link, _told) = open(broker.setup(Session::Clean, true));
+    let (link, _notified) = open(broker.setup(Session::Clean, true));
     for topic in ["lamp#1", "a/+/b", ""] {
-        assert_eq!(link.retain(&topic, vec![1]), Err(Unsaid::NoTopic));
+        assert_eq!(link.retain(&topic, vec![1]), Err(PublishError::NoTopic));
     }
 }
 
@@ -399,27 +399,27 @@ fn what_a_link_can_do_without_is_asked_for_last_and_may_be_refused() {
     let broker = Broker::new();
     let mut setup = broker.setup(Session::Clean, false);
     setup.asides = vec!["one".into(), "other".into()];
-    let (_link, told) = open(setup);
+    let (_link, notified) = open(setup);
     let (mut peer, _) = broker.accept();
     peer.say(WELCOME);
     let mut numbers = Vec::new();
     for (filter, qos) in [("inbox", 1), ("one", 0), ("other", 0)] {
-        let packet = peer.hears(SUBSCRIBE);
+        let packet = peer.receives(SUBSCRIBE);
         assert_eq!(&packet[4..packet.len() - 1], filter.as_bytes());
         assert_eq!(packet.last(), Some(&qos));
         numbers.push(packet[1]);
     }
-    assert_eq!(next(&told), LinkEvent::Up { is_kept: false });
+    assert_eq!(next(&notified), LinkEvent::Up { is_kept: false });
     for (number, code) in numbers.iter().zip([1, 0x80, 0]) {
         peer.say(&[0x90, 3, 0, *number, code]);
     }
     let parts = [&[0x30, 8][..], &[0, 5], b"inbox", &[5]];
     peer.say(&parts.concat());
-    let LinkEvent::Published { payload, .. } = next(&told) else {
+    let LinkEvent::Published { payload, .. } = next(&notified) else {
         panic!("it is still there");
     };
     assert_eq!(payload, [5]);
     // A subscription that is not optional must not be refused.
     peer.say(&[0x90, 3, 0, numbers[0], 0x80]);
-    assert!(matches!(next(&told), LinkEvent::Down(it) if it.is_refused));
+    assert!(matches!(next(&notified), LinkEvent::Down(it) if it.is_refused));
 }

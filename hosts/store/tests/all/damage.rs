@@ -30,8 +30,8 @@ fn look(bytes: &[u8], what: &str) -> Option<Log> {
     match open(disk.clone()) {
         Ok((_, found)) => Some(found),
         Err(StoreError::Damage(damage)) => {
-            let told = damage.to_string();
-            assert!(told.contains("test.redb"), "{told}");
+            let notified = damage.to_string();
+            assert!(notified.contains("test.redb"), "{notified}");
             let is_same = disk.bytes() == bytes;
             assert!(is_same, "{what}: it was changed, {damage}");
             None

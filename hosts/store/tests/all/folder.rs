@@ -116,7 +116,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
     }
     fs::write(dir.file(), &whole).unwrap();
     assert_eq!(dir.open().unwrap().1, Some(3));
-    for (format, told) in [
+    for (format, notified) in [
         (1, "has format 2, and this program knows up to 1"),
         (
             3,
@@ -124,7 +124,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
         ),
     ] {
         let why = damage(dir.open_as(Schema { format, ..SCHEMA })).to_string();
-        assert!(why.contains(told), "{why}");
+        assert!(why.contains(notified), "{why}");
     }
     let base = "selvedge other: base";
     let other = damage(dir.open_as(Schema { base, ..SCHEMA }));

@@ -117,7 +117,7 @@ impl Task {
             .is_some_and(|view| view.member == from)
         {
             self.directory
-                .hear(from, source, |id| machine.member(id).is_some());
+                .receive(from, source, |id| machine.member(id).is_some());
             self.look_for_itself(source);
         }
         self.carry_out(Some((from.id, source))).await;

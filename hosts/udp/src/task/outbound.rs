@@ -118,8 +118,8 @@ impl Task {
             selvedge::Event::Election(event) => self.emit(NodeEvent::Election(event)),
             selvedge::Event::Sections(event) => self.gates.on_event(event),
             selvedge::Event::Present(_) => {
-                self.gates.begin_anew();
-                self.pending.begin_anew();
+                self.gates.begin_again();
+                self.pending.begin_again();
             }
             selvedge::Event::Groups(event) => self.on_groups(event),
             #[cfg(feature = "estimate")]

@@ -8,7 +8,7 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::Operation;
 
 use super::World;
-use crate::{Message, Parcel, Update};
+use crate::{Message, Payload, Update};
 
 impl World {
     /// A message that no node sent: the next bytes as a message, or one in flight with other bytes in
@@ -48,11 +48,11 @@ impl World {
     }
 }
 
-const fn group_of(item: &mut Item<Update, Parcel>) -> &mut GroupId {
+const fn group_of(item: &mut Item<Update, Payload>) -> &mut GroupId {
     match item {
         Item::Replica { group, .. }
         | Item::Ask { group, .. }
-        | Item::Tell { group, .. }
+        | Item::Answer { group, .. }
         | Item::Where { group, .. }
         | Item::Inquire { group, .. }
         | Item::Here { group, .. } => group,

@@ -60,7 +60,7 @@ impl World {
         if me != Some(task.me) || now.since(task.given) >= ACT_TIMEOUT {
             return Ok(());
         }
-        let (succeeds, is_heard) = (how & 3 != 1, how & 12 != 4);
+        let (succeeds, is_received) = (how & 3 != 1, how & 12 != 4);
         let command = match task.what {
             What::Ping(device) => {
                 let there = self.watch.home.devices.get(&device);
@@ -85,7 +85,7 @@ impl World {
                 is_there.then_some(Command::Acted { ticket, outcome })
             }
         };
-        match command.filter(|_| is_heard) {
+        match command.filter(|_| is_received) {
             Some(command) => self.command(task.at, command, choices).map(|_| ()),
             None => Ok(()),
         }

@@ -15,7 +15,7 @@ pub(super) fn check_limits(it: &Kgroup) -> Result<(), String> {
     let waiting = |group| groups.replica(group).map_or(0, |it| it.waiting());
     let most_waiting = groups.groups().map(waiting).max().unwrap_or_default();
     let is_within = parts <= config.groups.into()
-        && groups.hinted() <= config.hints.into()
+        && groups.hinted() <= config.leader_hints.into()
         && most_waiting <= pending
         && it.leads().all(|group| groups.replica(group).is_some());
     match is_within {

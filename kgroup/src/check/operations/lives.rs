@@ -9,7 +9,7 @@ use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Operation, Seat};
 
 use super::World;
-use crate::{Command, Parcel, Update};
+use crate::{Command, Payload, Update};
 
 impl World {
     pub(super) fn next_epoch(&mut self, seat: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
@@ -97,7 +97,7 @@ impl World {
 }
 
 /// Returns true if a part of a message has a group's next configuration in it.
-fn carries(item: &Item<Update, Parcel>, group: GroupId) -> bool {
+fn carries(item: &Item<Update, Payload>, group: GroupId) -> bool {
     let Item::Replica { group: of, message } = item else {
         return false;
     };

@@ -86,7 +86,7 @@ impl Settings {
             of.get(at).copied().unwrap_or_default()
         };
         // A node has room for all groups that it asks, with any value.
-        let hints = match (self.is_hostile, self.variant & 64) {
+        let leader_hints = match (self.is_hostile, self.variant & 64) {
             (true, _) => 2,
             (false, 64) => 8,
             (false, _) => 256,
@@ -96,7 +96,7 @@ impl Settings {
             .with_stagger(Span::millis(pick(&[0, 1_000, 4_000], 1)))
             .with_replace_after(if self.variant & 128 == 128 { 2 } else { 1 })
             .with_groups(if self.is_hostile { FEW_GROUPS } else { 1_024 })
-            .with_hints(hints)
+            .with_leader_hints(leader_hints)
             .with_replica(
                 selvedge_replica::Config::new()
                     .with_resend(Span::millis(pick(&[150, 200, 500], 2)))

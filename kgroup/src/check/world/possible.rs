@@ -26,7 +26,7 @@ impl World {
             self.group_actions(who, &mut all);
         }
         for (number, thing) in self.things.iter().enumerate() {
-            all.extend((0..thing.told.len()).map(|at| Action::Does(number, at)));
+            all.extend((0..thing.notified.len()).map(|at| Action::Does(number, at)));
         }
         all.extend(self.changes.map(Action::Changes));
         all.extend(self.reports());
@@ -88,7 +88,7 @@ impl World {
     pub(super) fn is_settled(&self) -> bool {
         let decided = self.routines.iter().all(|it| it.pending.is_empty())
             && self.clusters.iter().all(|it| it.pending.is_empty());
-        decided && self.things.iter().all(|it| it.told.is_empty())
+        decided && self.things.iter().all(|it| it.notified.is_empty())
     }
 
     fn may_tick_in_cluster(&self, timer: devices::Timer) -> bool {

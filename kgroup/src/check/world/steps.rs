@@ -82,7 +82,7 @@ impl World {
             (Who::Routine(number), Body::Answers { group: of, answer }) => {
                 self.with_routine(number, seat, |group| {
                     group.step(seat, |leader, state, out| {
-                        leader.on_told(state, of, &answer, out);
+                        leader.on_answered(state, of, &answer, out);
                     })
                 });
             }
@@ -159,7 +159,7 @@ impl World {
         }
         let thing = usize::try_from(ticket.device.0).ok();
         if let Some(thing) = thing.and_then(|it| self.things.get_mut(it)) {
-            thing.told.insert((ticket, value, seat));
+            thing.notified.insert((ticket, value, seat));
         }
     }
 
@@ -198,12 +198,12 @@ impl World {
                 to: To::Group(group),
                 body: Body::Asks { from, request },
             },
-            Effect::Tell { to, answer } if to == APPLICATION => {
+            Effect::Answer { to, answer } if to == APPLICATION => {
                 // The application that triggers receives it.
                 debug_assert!(matches!(answer, crate::Answer::Triggered(_)));
                 return;
             }
-            Effect::Tell { to, answer } => Letter {
+            Effect::Answer { to, answer } => Letter {
                 to: To::Node(to),
                 body: Body::Answers { group: own, answer },
             },

@@ -11,7 +11,7 @@ use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::State as _;
 use selvedge_routine::State;
 
-use super::party::{Parcel, Party, Tick};
+use super::party::{Party, Payload, Tick};
 use crate::devices::{Act, Config, DeviceLeader, Devices, Event, Ticket, Timer, Update};
 use crate::effect::{Effect, Effects};
 use crate::{Claim, Delivery, Outcome, Request};
@@ -214,9 +214,9 @@ impl Cluster {
     ) {
         let mut out = Out::new();
         // A leader that returns receives nothing meanwhile: the log would have no end.
-        let is_heard = self.stale.is_some() && !self.ways.returns;
-        let hears = cx.below(if is_heard { 2 } else { 1 });
-        let Some(View { leader, state, .. }) = self.stale.as_mut().filter(|_| hears == 1) else {
+        let is_received = self.stale.is_some() && !self.ways.returns;
+        let receives = cx.below(if is_received { 2 } else { 1 });
+        let Some(View { leader, state, .. }) = self.stale.as_mut().filter(|_| receives == 1) else {
             let View { leader, state, .. } = &mut self.present;
             leader.on_asked(state, from, request, &mut out);
             return self.carry_out(out, cx);
@@ -230,7 +230,7 @@ impl Cluster {
         out.retain(|it| {
             matches!(
                 it,
-                Effect::Propose(_) | Effect::Tell { .. } | Effect::Inform { .. }
+                Effect::Propose(_) | Effect::Answer { .. } | Effect::Inform { .. }
             )
         });
         self.carry_out(out, cx);
@@ -260,9 +260,9 @@ impl Cluster {
         for wish in out {
             match wish {
                 Effect::Propose(update) => self.proposed.push_back(update),
-                Effect::Tell { to, answer } => cx.send(to, Parcel::Answer(answer)),
+                Effect::Answer { to, answer } => cx.send(to, Payload::Answer(answer)),
                 Effect::Inform { group, answer } => {
-                    cx.send(Member::new(group.0, 0), Parcel::Answer(answer));
+                    cx.send(Member::new(group.0, 0), Payload::Answer(answer));
                 }
                 Effect::Arm { timer, after } | Effect::ArmAbout { timer, after } => {
                     cx.arm(Tick::Leader(timer), after);

@@ -13,7 +13,7 @@ use crate::{Answer, Request};
 
 /// The messages between groups.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Parcel {
+pub enum Payload {
     /// A request to the cluster.
     Request(Request),
     /// An answer to a routine.
@@ -97,7 +97,7 @@ impl Party {
 }
 
 impl Machine for Party {
-    type Message = Parcel;
+    type Message = Payload;
     type Timer = Tick;
     type Command = Ask;
     type Event = ();
@@ -109,13 +109,13 @@ impl Machine for Party {
                 Role::Cluster(it),
                 Input::Message {
                     from,
-                    message: Parcel::Request(request),
+                    message: Payload::Request(request),
                 },
             ) => it.on_request(from, request, cx),
             (
                 Role::Routine(it),
                 Input::Message {
-                    message: Parcel::Answer(answer),
+                    message: Payload::Answer(answer),
                     ..
                 },
             ) => it.on_answer(&answer, cx),

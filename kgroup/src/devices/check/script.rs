@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, NodeId};
 use selvedge_groups::GroupId;
 
-use super::party::{Parcel, Party, Tick};
+use super::party::{Party, Payload, Tick};
 use crate::devices::Published;
 use crate::{Answer, Claim, Delivery, Patience, Request};
 
@@ -160,7 +160,7 @@ impl Script {
                     routine: self.claim.routine,
                     version: status.version,
                 };
-                cx.send(super::CLUSTER, Parcel::Request(seen));
+                cx.send(super::CLUSTER, Payload::Request(seen));
             }
             Answer::Granted { .. }
             | Answer::Queued { .. }
@@ -244,7 +244,7 @@ impl Script {
             }
         }
         for request in all {
-            cx.send(super::CLUSTER, Parcel::Request(request));
+            cx.send(super::CLUSTER, Payload::Request(request));
         }
         cx.arm(Tick::Resend, super::SOON);
     }

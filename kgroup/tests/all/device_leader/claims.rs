@@ -33,15 +33,15 @@ fn each_routine_has_a_mark_of_its_own() {
         for instance in 1..=2 {
             for claim in order.map(|it| claim(it, instance)) {
                 assert!(!bench.state.is_over(LAMP, claim));
-                assert_eq!(bench.ask(lock(LAMP, claim)), [tell(HERE, granted(claim))]);
+                assert_eq!(bench.ask(lock(LAMP, claim)), [notify(HERE, granted(claim))]);
                 bench.ask(release(LAMP, claim));
                 past.push(claim);
             }
             for &late in &past {
                 assert!(bench.state.is_over(LAMP, late), "{order:?}");
                 assert!(!bench.state.is_over(DOOR, late));
-                assert_eq!(bench.ask(lock(LAMP, late)), [tell(HERE, over(late))]);
-                assert_eq!(bench.ask(leaves(late)), [tell(HERE, over(late))]);
+                assert_eq!(bench.ask(lock(LAMP, late)), [notify(HERE, over(late))]);
+                assert_eq!(bench.ask(leaves(late)), [notify(HERE, over(late))]);
                 assert_eq!(bench.state.holder(LAMP), None, "{order:?}");
             }
         }
@@ -55,8 +55,8 @@ fn a_later_claim_that_does_not_wait_gets_what_the_earlier_one_held() {
     let mut bench = Bench::new(Limits::new());
     let (one, again) = (claim(1, 1), claim(1, 2));
     bench.ask(leaves(one));
-    assert_eq!(bench.ask(leaves(again)), [tell(HERE, granted(again))]);
-    assert_eq!(bench.ask(leaves(one)), [tell(HERE, over(one))]);
+    assert_eq!(bench.ask(leaves(again)), [notify(HERE, granted(again))]);
+    assert_eq!(bench.ask(leaves(one)), [notify(HERE, over(one))]);
 }
 
 #[test]
@@ -71,13 +71,19 @@ fn a_later_claim_finds_a_full_queue_while_the_device_is_at_a_command() {
         claim: again,
     };
     for _ in 0..2 {
-        let told = bench.ask(lock(LAMP, again));
-        assert!(told.contains(&tell(HERE, busy.clone())), "{told:?}");
+        let notified = bench.ask(lock(LAMP, again));
+        assert!(
+            notified.contains(&notify(HERE, busy.clone())),
+            "{notified:?}"
+        );
         assert_eq!(bench.state.queue(LAMP).collect::<Vec<_>>(), [two]);
     }
     assert!(bench.state.is_over(LAMP, one));
-    let told = bench.acted(1, Outcome::Done);
-    assert!(told.contains(&tell(HERE, granted(two))), "{told:?}");
+    let notified = bench.acted(1, Outcome::Done);
+    assert!(
+        notified.contains(&notify(HERE, granted(two))),
+        "{notified:?}"
+    );
 }
 
 #[test]
@@ -87,8 +93,8 @@ fn a_command_of_a_step_that_is_over_is_not_given_again() {
     bench.ask(lock(LAMP, one));
     for step in 0..2 {
         let number = u64::from(step) + 1;
-        let told = bench.ask(act(one, step, Delivery::AtMostOnce));
-        assert!(told.contains(&gives(number)), "{told:?}");
+        let notified = bench.ask(act(one, step, Delivery::AtMostOnce));
+        assert!(notified.contains(&gives(number)), "{notified:?}");
         let late = bench.ask(act(one, 0, Delivery::AtMostOnce));
         assert!(!late.contains(&gives(number + 1)), "{late:?}");
         bench.acted(number, Outcome::Done);
@@ -102,15 +108,15 @@ fn a_routine_takes_the_room_of_one_however_often_it_asks() {
     let mut bench = Bench::new(Limits::new().with_routines(2));
     for instance in 1..6 {
         let claim = claim(1, instance);
-        assert_eq!(bench.ask(lock(LAMP, claim)), [tell(HERE, granted(claim))]);
+        assert_eq!(bench.ask(lock(LAMP, claim)), [notify(HERE, granted(claim))]);
         bench.ask(release(LAMP, claim));
     }
     let other = claim(2, 1);
-    assert_eq!(bench.ask(lock(LAMP, other)), [tell(HERE, granted(other))]);
+    assert_eq!(bench.ask(lock(LAMP, other)), [notify(HERE, granted(other))]);
     bench.ask(release(LAMP, other));
     let one_too_many = claim(3, 1);
-    let told = bench.ask(lock(LAMP, one_too_many));
-    assert!(!told.contains(&tell(HERE, granted(one_too_many))));
+    let notified = bench.ask(lock(LAMP, one_too_many));
+    assert!(!notified.contains(&notify(HERE, granted(one_too_many))));
 }
 
 #[test]
@@ -123,7 +129,7 @@ fn a_claim_that_waits_and_asks_again_waits_once() {
             device: LAMP,
             claim: two,
         };
-        assert_eq!(bench.ask(lock(LAMP, two)), [tell(HERE, queued)]);
+        assert_eq!(bench.ask(lock(LAMP, two)), [notify(HERE, queued)]);
         assert_eq!(bench.state.queue(LAMP).collect::<Vec<_>>(), [two]);
     }
     bench.ask(release(LAMP, one));

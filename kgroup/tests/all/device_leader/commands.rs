@@ -12,14 +12,14 @@ fn a_command_is_decided_then_given_and_its_end_is_told() {
     };
     let order = act(one, 0, Delivery::AtLeastOnce);
     bench.report(LAMP, "on");
-    assert_eq!(bench.ask(order.clone()), [tell(HERE, over)]);
+    assert_eq!(bench.ask(order.clone()), [notify(HERE, over)]);
     bench.ask(lock(LAMP, one));
     assert_eq!(bench.ask(order.clone()), [gives(1), armed_act()]);
     assert_eq!(bench.ask(order.clone()), []);
     // The next one waits for it.
     let second = act(one, 1, Delivery::AtLeastOnce);
     assert_eq!(bench.ask(second.clone()), []);
-    let done = tell(HERE, acted(one, 0, Outcome::Done));
+    let done = notify(HERE, acted(one, 0, Outcome::Done));
     let disarm = Effect::Disarm(Timer::Act(LAMP));
     assert_eq!(bench.acted(1, Outcome::Done), [done.clone(), disarm]);
     assert_eq!(bench.acted(1, Outcome::Failed), []);
@@ -43,10 +43,13 @@ fn a_released_device_is_passed_on_when_its_command_has_ended() {
     };
     assert_eq!(
         bench.ask_from(THERE, lock(LAMP, two)),
-        [tell(THERE, queued)]
+        [notify(THERE, queued)]
     );
-    let told = bench.acted(1, Outcome::Failed);
-    assert!(told.contains(&tell(THERE, granted(two))), "{told:?}");
+    let notified = bench.acted(1, Outcome::Failed);
+    assert!(
+        notified.contains(&notify(THERE, granted(two))),
+        "{notified:?}"
+    );
     assert_eq!(bench.state.holder(LAMP), Some(two));
 }
 
@@ -56,12 +59,12 @@ fn a_command_that_is_overdue_ends_unknown() {
     let one = claim(1, 1);
     bench.ask(lock(LAMP, one));
     bench.ask(act(one, 0, Delivery::AtLeastOnce));
-    let told = bench.tick(Timer::Act(LAMP));
+    let notified = bench.tick(Timer::Act(LAMP));
     assert_eq!(
-        told,
+        notified,
         [
             armed_act(),
-            tell(HERE, acted(one, 0, Outcome::Unknown)),
+            notify(HERE, acted(one, 0, Outcome::Unknown)),
             Effect::Disarm(Timer::Act(LAMP))
         ]
     );
@@ -76,8 +79,8 @@ fn a_command_that_is_overdue_ends_unknown() {
         leader.acted(ticket, Outcome::Failed, out);
     });
     bench.proposed.clear();
-    let told = bench.tick(Timer::Act(LAMP));
-    assert!(told.contains(&tell(HERE, acted(one, 1, Outcome::Done))));
+    let notified = bench.tick(Timer::Act(LAMP));
+    assert!(notified.contains(&notify(HERE, acted(one, 1, Outcome::Done))));
     assert_eq!(bench.tick(Timer::Act(LAMP)), [], "a stray tick");
 }
 
@@ -87,7 +90,7 @@ fn a_device_that_is_down_fails_at_once() {
     let one = claim(1, 1);
     bench.ask(lock(LAMP, one));
     bench.tick(Timer::Unanswered);
-    let failed = [tell(HERE, acted(one, 0, Outcome::Failed))];
+    let failed = [notify(HERE, acted(one, 0, Outcome::Failed))];
     let order = act(one, 0, Delivery::AtLeastOnce);
     assert_eq!(bench.ask(order.clone()), failed);
     // It was answered so: it stays so.
@@ -122,12 +125,12 @@ fn a_new_leader_gives_a_command_again_only_if_it_may() {
             false => Outcome::Unknown,
         };
         if is_again {
-            let told = next.acted(1, Outcome::Done);
+            let notified = next.acted(1, Outcome::Done);
             let done = Effect::Inform {
                 group: one.routine,
                 answer: acted(one, 0, Outcome::Done),
             };
-            assert!(told.contains(&done), "{told:?}");
+            assert!(notified.contains(&done), "{notified:?}");
             assert_eq!(next.ask(act(one, 1, delivery)), []);
         }
         next.ask(release(LAMP, one));
@@ -251,7 +254,10 @@ fn a_command_that_ended_before_its_leader_learned_of_it_is_not_given() {
     for verdict in verdicts {
         bench.call(|leader, state, out| leader.on_applied(state, &verdict, out));
     }
-    assert_eq!(bench.effects, [tell(HERE, acted(one, 0, Outcome::Unknown))]);
+    assert_eq!(
+        bench.effects,
+        [notify(HERE, acted(one, 0, Outcome::Unknown))]
+    );
     assert_eq!(bench.proposed, []);
 }
 
@@ -271,14 +277,14 @@ fn what_is_said_of_another_command_does_not_count() {
     bench.call(|leader, _, out| leader.acted(ticket(1), Outcome::Done, out));
     bench.proposed.clear();
     // A command that cannot be given leaves the timer of the command under way.
-    let told = bench.ask(Request::Act {
+    let notified = bench.ask(Request::Act {
         device: LAMP,
         claim: one,
         step: 2,
         value: "dark".into(),
         delivery: Delivery::AtLeastOnce,
     });
-    assert_eq!(told, [tell(HERE, acted(one, 2, Outcome::Failed))]);
-    let told = bench.tick(Timer::Act(LAMP));
-    assert!(told.contains(&tell(HERE, acted(one, 1, Outcome::Unknown))));
+    assert_eq!(notified, [notify(HERE, acted(one, 2, Outcome::Failed))]);
+    let notified = bench.tick(Timer::Act(LAMP));
+    assert!(notified.contains(&notify(HERE, acted(one, 1, Outcome::Unknown))));
 }

@@ -6,33 +6,33 @@ use super::*;
 fn a_lock_passes_to_the_claim_that_waits_and_its_routine_is_told_where_it_asked_last() {
     let mut bench = Bench::new(Limits::new());
     let (one, two) = (claim(1, 1), claim(2, 1));
-    assert_eq!(bench.ask(lock(LAMP, one)), [tell(HERE, granted(one))]);
+    assert_eq!(bench.ask(lock(LAMP, one)), [notify(HERE, granted(one))]);
     // Again: the same, without asking the group.
-    assert_eq!(bench.ask(lock(LAMP, one)), [tell(HERE, granted(one))]);
+    assert_eq!(bench.ask(lock(LAMP, one)), [notify(HERE, granted(one))]);
     let queued = Answer::Queued {
         device: LAMP,
         claim: two,
     };
     assert_eq!(
         bench.ask_from(THERE, lock(LAMP, two)),
-        [tell(THERE, queued)]
+        [notify(THERE, queued)]
     );
     let released = Answer::Released {
         device: LAMP,
         claim: one,
     };
-    let told = bench.ask(release(LAMP, one));
+    let notified = bench.ask(release(LAMP, one));
     assert_eq!(
-        told,
-        [tell(HERE, released.clone()), tell(THERE, granted(two))]
+        notified,
+        [notify(HERE, released.clone()), notify(THERE, granted(two))]
     );
     // Late, and again.
     let over = Answer::Over {
         device: LAMP,
         claim: one,
     };
-    assert_eq!(bench.ask(lock(LAMP, one)), [tell(HERE, over)]);
-    assert_eq!(bench.ask(release(LAMP, one)), [tell(HERE, released)]);
+    assert_eq!(bench.ask(lock(LAMP, one)), [notify(HERE, over)]);
+    assert_eq!(bench.ask(release(LAMP, one)), [notify(HERE, released)]);
     assert_eq!(bench.state.holder(LAMP), Some(two));
 }
 
@@ -56,7 +56,7 @@ fn one_lock_serves_a_device_that_a_routine_names_twice() {
     let mut bench = Bench::new(Limits::new());
     let one = claim(1, 1);
     for _ in 0..2 {
-        assert_eq!(bench.ask(lock(LAMP, one)), [tell(HERE, granted(one))]);
+        assert_eq!(bench.ask(lock(LAMP, one)), [notify(HERE, granted(one))]);
     }
     bench.ask(release(LAMP, one));
     assert_eq!(bench.state.holder(LAMP), None);
@@ -69,8 +69,8 @@ fn a_later_claim_of_a_routine_takes_its_place_at_the_end() {
     let (one, two, again) = (claim(1, 1), claim(2, 1), claim(1, 2));
     bench.ask(lock(LAMP, one));
     bench.ask(lock(LAMP, two));
-    let told = bench.ask(lock(LAMP, again));
-    assert_eq!(told.last(), Some(&tell(HERE, granted(two))));
+    let notified = bench.ask(lock(LAMP, again));
+    assert_eq!(notified.last(), Some(&notify(HERE, granted(two))));
     assert_eq!(bench.state.holder(LAMP), Some(two));
     assert_eq!(bench.state.queue(LAMP).collect::<Vec<_>>(), [again]);
     assert!(bench.state.is_over(LAMP, one));
@@ -95,7 +95,7 @@ fn what_finds_no_room_is_refused_and_the_host_hears_of_it() {
         })
     };
     let busy = |claim| {
-        tell(
+        notify(
             HERE,
             Answer::Busy {
                 device: LAMP,
@@ -116,15 +116,15 @@ fn what_finds_no_room_is_refused_and_the_host_hears_of_it() {
     let late = bench.ask(release(LAMP, claims[3]));
     assert!(matches!(
         late[..],
-        [Effect::Tell {
+        [Effect::Answer {
             answer: Answer::Released { .. },
             ..
         }]
     ));
     // The second routine finds no room to watch, and receives the status once.
     bench.ask(watch(1));
-    let told = bench.ask(watch(2));
-    assert_eq!(told, [tell(HERE, shown(0, false, None, 2)), full(2)]);
+    let notified = bench.ask(watch(2));
+    assert_eq!(notified, [notify(HERE, shown(0, false, None, 2)), full(2)]);
     assert_eq!(bench.state.watchers(LAMP).collect::<Vec<_>>(), [GroupId(1)]);
 }
 
@@ -134,7 +134,7 @@ fn an_impatient_claim_leaves_and_nothing_remains_of_it() {
     let (one, two) = (claim(1, 1), claim(2, 1));
     bench.ask(lock(LAMP, one));
     let before = bench.state.clone();
-    let told = bench.ask(Request::Lock {
+    let notified = bench.ask(Request::Lock {
         device: LAMP,
         claim: two,
         patience: Patience::Leaves,
@@ -143,6 +143,6 @@ fn an_impatient_claim_leaves_and_nothing_remains_of_it() {
         device: LAMP,
         claim: two,
     };
-    assert_eq!(told, [tell(HERE, busy)]);
+    assert_eq!(notified, [notify(HERE, busy)]);
     assert_eq!(bench.state, before);
 }

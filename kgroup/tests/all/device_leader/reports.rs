@@ -20,17 +20,17 @@ fn a_device_that_does_not_answer_is_down_and_one_that_answers_is_up() {
     assert_eq!(bench.status(LAMP).version, 0, "one miss is not enough");
     assert_eq!(bench.tick(Timer::Ping), pings);
     bench.report(DOOR, "shut");
-    let told = bench.tick(Timer::Unanswered);
+    let notified = bench.tick(Timer::Unanswered);
     let down = Status {
         version: 1,
         is_up: false,
         value: None,
     };
-    let heard = Effect::Event(Event::Status {
+    let received = Effect::Event(Event::Status {
         device: LAMP,
         status: down.clone(),
     });
-    assert!(told.contains(&heard));
+    assert!(notified.contains(&received));
     assert_eq!(bench.status(LAMP), down);
     assert_eq!(bench.tick(Timer::Unanswered), [], "no ping is overdue");
     // It answers: up, and the misses count from the beginning.
@@ -138,9 +138,9 @@ fn a_report_that_is_lost_is_proposed_again() {
         .unwrap();
     bench.proposed.clear();
     let resend = arm(Timer::Resend, Config::new().resend);
-    let told = bench.tick(Timer::Resend);
+    let notified = bench.tick(Timer::Resend);
     assert_eq!(bench.status(LAMP).value, Some("on".into()));
-    assert_eq!(told.first(), Some(&resend));
+    assert_eq!(notified.first(), Some(&resend));
     assert_eq!(bench.tick(Timer::Resend), [], "all is decided");
 }
 
@@ -157,14 +157,14 @@ fn a_report_that_cannot_be_kept_is_refused() {
     // Nor does a device take a state that is too long.
     let one = claim(1, 1);
     bench.ask(lock(LAMP, one));
-    let told = bench.ask(Request::Act {
+    let notified = bench.ask(Request::Act {
         device: LAMP,
         claim: one,
         step: 0,
         value: "dark".into(),
         delivery: Delivery::AtLeastOnce,
     });
-    assert_eq!(told, [tell(HERE, acted(one, 0, Outcome::Failed))]);
+    assert_eq!(notified, [notify(HERE, acted(one, 0, Outcome::Failed))]);
     assert_eq!(bench.state.act(LAMP), None);
     // Nor does a group keep it, from any proposer.
     bench.decide_on(&Update::Observed {
@@ -206,8 +206,8 @@ fn what_a_device_did_says_how_it_is_until_it_reports_something_else() {
         value: Some("on".into()),
     };
     assert_eq!(bench.status(LAMP), on);
-    let told = shown(3, true, Some("on".into()), 1);
-    assert!(bench.effects.contains(&tell(HERE, told)));
+    let notified = shown(3, true, Some("on".into()), 1);
+    assert!(bench.effects.contains(&notify(HERE, notified)));
     // A failed command does not change the status.
     bench.report(LAMP, "off");
     bench.ask(act(one, 1, Delivery::AtLeastOnce));

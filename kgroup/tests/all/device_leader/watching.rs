@@ -5,11 +5,14 @@ use super::*;
 #[test]
 fn a_routine_is_told_of_a_status_until_it_has_seen_it() {
     let mut bench = Bench::new(Limits::new());
-    let told = bench.ask(watch(1));
+    let notified = bench.ask(watch(1));
     let resend = arm(Timer::Resend, Config::new().resend);
-    assert_eq!(told, [tell(HERE, shown(0, false, None, 1)), resend.clone()]);
+    assert_eq!(
+        notified,
+        [notify(HERE, shown(0, false, None, 1)), resend.clone()]
+    );
     let on = shown(1, true, Some("on".into()), 1);
-    assert!(bench.report(LAMP, "on").contains(&tell(HERE, on.clone())));
+    assert!(bench.report(LAMP, "on").contains(&notify(HERE, on.clone())));
     let again = Effect::Inform {
         group: GroupId(1),
         answer: on,
@@ -36,8 +39,8 @@ fn ticks_between(bench: &mut Bench, tellings: usize) -> Vec<u64> {
     while ticks.len() < tellings {
         passed += 1;
         assert!(passed < 1_000, "no further message: {ticks:?}");
-        let is_told = |it: &Effect<_, _, _>| matches!(it, Effect::Inform { .. });
-        if bench.tick(Timer::Resend).iter().any(is_told) {
+        let is_notified = |it: &Effect<_, _, _>| matches!(it, Effect::Inform { .. });
+        if bench.tick(Timer::Resend).iter().any(is_notified) {
             ticks.push(core::mem::take(&mut passed));
         }
     }
@@ -54,8 +57,8 @@ fn a_routine_that_never_answers_is_told_less_and_less_often_until_it_is_heard() 
     bench.report(LAMP, "on");
     assert_eq!(ticks_between(&mut bench, 8), doubling);
     // A later status is sent at once, and then as seldom.
-    let told = bench.report(LAMP, "off");
-    assert!(told.contains(&tell(HERE, shown(2, true, Some("off".into()), 1))));
+    let notified = bench.report(LAMP, "off");
+    assert!(notified.contains(&notify(HERE, shown(2, true, Some("off".into()), 1))));
     assert_eq!(ticks_between(&mut bench, 1), [most]);
     // It has seen an earlier one, or asks for a device: so its leader runs.
     let seen = Request::Seen {
@@ -79,8 +82,11 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
         claim: one,
         step: 3,
     };
-    let told = bench.ask(question(NOWHERE));
-    assert_eq!(told, [tell(HERE, Answer::NoDevice { device: NOWHERE })]);
+    let notified = bench.ask(question(NOWHERE));
+    assert_eq!(
+        notified,
+        [notify(HERE, Answer::NoDevice { device: NOWHERE })]
+    );
     assert_eq!(bench.ask(question(LAMP)), [Effect::Read(1)]);
     assert_eq!(bench.ask(question(LAMP)), [Effect::Read(2)]);
     bench.report(LAMP, "on");
@@ -95,14 +101,14 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
         step: 3,
         status: bench.status(LAMP),
     };
-    assert_eq!(readable(&mut bench, 1), [tell(HERE, read.clone())]);
+    assert_eq!(readable(&mut bench, 1), [notify(HERE, read.clone())]);
     assert_eq!(readable(&mut bench, 1), [], "it was answered");
     bench.ask(release(LAMP, one));
     let over = Answer::Over {
         device: LAMP,
         claim: one,
     };
-    assert_eq!(readable(&mut bench, 2), [tell(HERE, over)]);
+    assert_eq!(readable(&mut bench, 2), [notify(HERE, over)]);
     // Questions that are never answered leave room for others.
     bench.ask(lock(LAMP, claim(1, 2)));
     for _ in 0..1_000 {
@@ -126,8 +132,8 @@ fn each_routine_that_watches_is_told_until_it_has_seen_it() {
         answer: shown(1, true, Some("on".into()), routine),
     };
     let resend = arm(Timer::Resend, Config::new().resend);
-    let told = bench.tick(Timer::Resend);
-    assert_eq!(told, [again(1), again(2), again(3), resend.clone()]);
+    let notified = bench.tick(Timer::Resend);
+    assert_eq!(notified, [again(1), again(2), again(3), resend.clone()]);
     bench.ask(Request::Seen {
         device: LAMP,
         routine: GroupId(2),
@@ -162,7 +168,7 @@ fn a_new_leader_notes_where_a_routine_is_by_whatever_it_asks() {
         let mut next = bench.succeeded(12);
         next.ask_from(THERE, request);
         let on = shown(1, true, Some("on".into()), 1);
-        assert!(next.report(LAMP, "on").contains(&tell(THERE, on)));
+        assert!(next.report(LAMP, "on").contains(&notify(THERE, on)));
     }
 }
 
@@ -186,6 +192,6 @@ fn a_device_that_is_not_there_is_named() {
             routine: GroupId(1),
         },
     ] {
-        assert_eq!(bench.ask(request), vec![tell(HERE, answer.clone())]);
+        assert_eq!(bench.ask(request), vec![notify(HERE, answer.clone())]);
     }
 }

@@ -34,21 +34,21 @@ fn a_device_that_its_group_does_not_know_fails_the_step_that_waits_for_it() {
     bench.trigger(1);
     bench.grant_all();
     assert_eq!(bench.asked(), [("read", 2)]);
-    bench.hear(1, no_device(1));
+    bench.receive(1, no_device(1));
     assert_eq!(bench.state.step(), Some(0), "the command is not asked yet");
-    bench.hear(2, no_device(2));
+    bench.receive(2, no_device(2));
     assert_eq!(bench.outcomes()[0], StepOutcome::Failed);
 
     let mut bench = Bench::new(conditional());
     bench.trigger(1);
     bench.grant_all();
     let claim = bench.claim();
-    bench.hear(2, read(claim, 0, "on"));
-    bench.hear(2, no_device(2));
+    bench.receive(2, read(claim, 0, "on"));
+    bench.receive(2, no_device(2));
     assert_eq!(bench.state.step(), Some(0), "its condition is decided");
-    bench.hear(3, no_device(3));
+    bench.receive(3, no_device(3));
     assert_eq!(bench.state.step(), Some(0), "the turn of that one comes");
-    bench.hear(1, no_device(1));
+    bench.receive(1, no_device(1));
     assert_eq!(bench.outcomes()[0], StepOutcome::Failed);
 }
 
@@ -62,13 +62,13 @@ fn a_state_that_is_read_late_or_for_another_step_decides_nothing() {
         attempt: claim.attempt + 1,
         ..claim
     };
-    bench.hear(2, read(claim, 1, "off"));
-    bench.hear(2, read(other, 0, "off"));
+    bench.receive(2, read(claim, 1, "off"));
+    bench.receive(2, read(other, 0, "off"));
     assert_eq!(bench.asked(), [("read", 2)]);
     assert_eq!(bench.state.step(), Some(0));
-    bench.hear(2, read(claim, 0, "on"));
+    bench.receive(2, read(claim, 0, "on"));
     assert_eq!(bench.asked(), [("act", 1)]);
-    bench.hear(2, read(claim, 0, "off"));
+    bench.receive(2, read(claim, 0, "off"));
     assert_eq!(bench.state.step(), Some(0));
     bench.acted(1, 0, Outcome::Done);
     assert_eq!(bench.asked(), [("act", 3)]);
@@ -85,7 +85,7 @@ fn a_claim_that_comes_late_is_tried_again() {
             device: NodeId(device),
             claim,
         };
-        bench.hear(device, over);
+        bench.receive(device, over);
         bench.claim().attempt
     };
     let other = |claim: Claim| Claim {
@@ -132,9 +132,9 @@ fn a_command_is_held_whatever_else_is_decided_meanwhile() {
         routine,
         status: status(1, Some("off".into())),
     };
-    bench.hear(5, shown(GroupId(ROUTINE.0 + 4)));
+    bench.receive(5, shown(GroupId(ROUTINE.0 + 4)));
     assert_eq!(bench.asked(), [], "shown to another routine");
-    bench.hear(5, shown(ROUTINE));
+    bench.receive(5, shown(ROUTINE));
     assert_eq!(bench.asked(), [("seen", 5)]);
     assert_eq!(bench.state.step(), Some(0));
     assert!(bench.armed.contains_key(&RoutineTimer::Hold));
@@ -180,25 +180,25 @@ fn nodes_that_trigger_are_told_of_their_own_trigger_when_it_is_decided() {
         [proposed(1), proposed(2)],
         "each once"
     );
-    let mut told_of = |id| {
+    let mut notified_of = |id| {
         let mut effects = Vec::new();
         let Bench { leader, state, .. } = &mut bench;
         let decided = state.apply(&Update::Trigger(TriggerId(id)));
         leader.on_applied(state, &decided, &mut effects);
-        let told = effects.iter().filter(
-            |it| matches!(it, Effect::Tell { answer: Answer::Triggered(it), .. } if it.0 == id),
+        let notified = effects.iter().filter(
+            |it| matches!(it, Effect::Answer { answer: Answer::Triggered(it), .. } if it.0 == id),
         );
         let others = effects
             .iter()
-            .filter(|it| matches!(it, Effect::Tell { .. }));
-        assert_eq!(told.clone().count(), others.count());
-        told.count()
+            .filter(|it| matches!(it, Effect::Answer { .. }));
+        assert_eq!(notified.clone().count(), others.count());
+        notified.count()
     };
-    assert_eq!(told_of(2), 0, "there was no room: it asks again");
-    assert_eq!(told_of(1), ASKERS_MAX);
+    assert_eq!(notified_of(2), 0, "there was no room: it asks again");
+    assert_eq!(notified_of(1), ASKERS_MAX);
 
     let mut bench = Bench::new(routine(vec![set(1)]));
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for id in [1, 2] {
         let request = Request::Trigger(TriggerId(id));
         let Bench { leader, state, .. } = &mut bench;
@@ -209,12 +209,12 @@ fn nodes_that_trigger_are_told_of_their_own_trigger_when_it_is_decided() {
         let decided = state.apply(&Update::Trigger(TriggerId(id)));
         let mut effects = Vec::new();
         leader.on_applied(state, &decided, &mut effects);
-        told.extend(effects.into_iter().filter_map(|it| match it {
-            Effect::Tell { answer, .. } => Some(answer),
+        notified.extend(effects.into_iter().filter_map(|it| match it {
+            Effect::Answer { answer, .. } => Some(answer),
             _ => None,
         }));
     }
-    assert_eq!(told, [1, 2].map(|id| Answer::Triggered(TriggerId(id))));
+    assert_eq!(notified, [1, 2].map(|id| Answer::Triggered(TriggerId(id))));
 }
 
 #[test]
@@ -231,12 +231,12 @@ fn what_is_proposed_and_not_decided_is_proposed_again_on_a_tick_alone() {
     let granted = Answer::Granted { device, claim };
     let over = Answer::Over { device, claim };
     assert_eq!(
-        proposed(&|leader, state, out| leader.on_told(state, GroupId(1), &granted, out)),
+        proposed(&|leader, state, out| leader.on_answered(state, GroupId(1), &granted, out)),
         1
     );
     for count in [1, 0] {
         assert_eq!(
-            proposed(&|leader, state, out| leader.on_told(state, GroupId(1), &over, out)),
+            proposed(&|leader, state, out| leader.on_answered(state, GroupId(1), &over, out)),
             count
         );
     }

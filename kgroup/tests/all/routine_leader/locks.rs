@@ -43,7 +43,7 @@ fn an_optimistic_try_gives_all_back_and_the_next_one_waits() {
         let claim = bench.claim();
         assert_eq!(claim.attempt, attempt);
         bench.grant(1);
-        bench.hear(
+        bench.receive(
             2,
             Answer::Busy {
                 device: NodeId(2),

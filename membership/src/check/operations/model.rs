@@ -11,7 +11,7 @@ use crate::{Event, Membership, Phase};
 
 /// The application's own list, made of deltas alone, and the last view of each member.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Notified {
     identity: Option<Member>,
     live: BTreeMap<NodeId, Incarnation>,
     last: BTreeMap<NodeId, Last>,
@@ -28,7 +28,7 @@ struct Last {
     has_left: bool,
 }
 
-impl Told {
+impl Notified {
     /// Takes an event in; returns true if it was a delta.
     pub(super) fn event(&mut self, event: &Event) -> Result<bool, String> {
         match event {

@@ -27,7 +27,7 @@ impl Lone {
         lone.command(Command::Join { seeds: vec![] });
         for (id, &distance) in (2..).zip(distances) {
             let member = Member::new(id, 0);
-            lone.hear(member, says_that_it_lives(id));
+            lone.receive(member, says_that_it_lives(id));
             let id = member.id;
             lone.command(Command::SetDistance { id, distance });
         }
@@ -39,7 +39,7 @@ impl Lone {
         self.step(Input::Command(command));
     }
 
-    pub(crate) fn hear(&mut self, from: Member, message: Message) {
+    pub(crate) fn receive(&mut self, from: Member, message: Message) {
         self.step(Input::Message { from, message });
     }
 
@@ -61,12 +61,12 @@ impl Lone {
                 .expire(now, &mut self.rng, |effect| effects.push(effect));
             let probed: Vec<Member> = pings(&self.effects[start..]);
             for target in probed {
-                self.hear(target, Message::bare(Body::Ack { origin: None }));
+                self.receive(target, Message::bare(Body::Ack { origin: None }));
             }
         }
         if let Some(pinger) = pinger {
             let digest = Digest::default();
-            self.hear(
+            self.receive(
                 pinger,
                 Message::bare(Body::Ping {
                     digest,

@@ -37,7 +37,7 @@ pub(super) fn is_backed(
 ) -> bool {
     let mut of_term = lists.iter().filter(|it| it.term == term);
     match said_by(answer) {
-        Some(said) => of_term.any(|it| wins(it, &said, returned)),
+        Some(reported) => of_term.any(|it| wins(it, &reported, returned)),
         None if *answer == Answer::NoMajority => of_term.any(|it| nothing_wins(it, returned)),
         None => false,
     }
@@ -60,11 +60,11 @@ pub(super) fn have_voted(
     list: &List,
     returned: Option<&[(Member, Returned)]>,
 ) -> bool {
-    let Some(said) = said_by(answer) else {
+    let Some(reported) = said_by(answer) else {
         return voters.is_empty();
     };
     let electors = || list.electors.iter().filter(|it| voters.contains(&it.id));
-    let has = |it: &Member| returned.is_none_or(|all| all.contains(&(*it, said.clone())));
+    let has = |it: &Member| returned.is_none_or(|all| all.contains(&(*it, reported.clone())));
     let (votes, all) = (electors().count(), list.electors.len());
     let is_own = list
         .orchestrator()
@@ -77,7 +77,7 @@ fn wins(list: &List, value: &Returned, returned: &[(Member, Returned)]) -> bool 
     let has = |it: &Member| {
         returned
             .iter()
-            .any(|said| said.0 == *it && said.1 == *value)
+            .any(|reported| reported.0 == *it && reported.1 == *value)
     };
     let votes = list.electors.iter().filter(|it| has(it)).count();
     let is_own = list.orchestrator().is_some_and(|it| has(&it));
@@ -88,7 +88,12 @@ fn wins(list: &List, value: &Returned, returned: &[(Member, Returned)]) -> bool 
 /// Whether no value can win. Where a follower has said two things, of which one may have counted, it
 /// may be so.
 fn nothing_wins(list: &List, returned: &[(Member, Returned)]) -> bool {
-    let of = |it: &Member| returned.iter().filter(move |said| said.0 == *it).count();
+    let of = |it: &Member| {
+        returned
+            .iter()
+            .filter(move |reported| reported.0 == *it)
+            .count()
+    };
     let all = list.electors.len();
     let has_voted = list.electors.iter().filter(|it| of(it) > 0).count();
     if list.electors.iter().any(|it| of(it) > 1) {

@@ -185,7 +185,7 @@ impl World {
             },
             3 => Message::Here,
             4 => Message::Heartbeat {
-                gone: self.watch.settings.gateway_ids().collect(),
+                ended: self.watch.settings.gateway_ids().collect(),
             },
             5 => Message::Taken { task },
             _ => {

@@ -35,7 +35,7 @@ pub enum Ask {
 
 /// What a node tells its host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum Notified {
     /// Of a gateway.
     Gateway(gateway::Event),
     /// Of a follower.
@@ -119,8 +119,8 @@ impl Node {
         let Self::Gateway(it) = self else {
             return Err(Refused::Kind);
         };
-        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Gateway(event));
-        it.step(cx, input, |message| message, Tick::Gateway, told)
+        let notified = |event, cx: &mut Context<'_, Self>| cx.event(Notified::Gateway(event));
+        it.step(cx, input, |message| message, Tick::Gateway, notified)
             .map_err(Refused::Gateway)
     }
 
@@ -132,8 +132,8 @@ impl Node {
         let Self::Follower(it) = self else {
             return Err(Refused::Kind);
         };
-        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Follower(event));
-        it.step(cx, input, |message| message, Tick::Follower, told)
+        let notified = |event, cx: &mut Context<'_, Self>| cx.event(Notified::Follower(event));
+        it.step(cx, input, |message| message, Tick::Follower, notified)
             .map_err(Refused::Follower)
     }
 
@@ -145,8 +145,8 @@ impl Node {
         let Self::Client(it) = self else {
             return Err(Refused::Kind);
         };
-        let told = |event, cx: &mut Context<'_, Self>| cx.event(Told::Client(event));
-        it.step(cx, input, |message| message, Tick::Client, told)
+        let notified = |event, cx: &mut Context<'_, Self>| cx.event(Notified::Client(event));
+        it.step(cx, input, |message| message, Tick::Client, notified)
             .map_err(Refused::Client)
     }
 }
@@ -155,7 +155,7 @@ impl Machine for Node {
     type Message = Message;
     type Timer = Tick;
     type Command = Ask;
-    type Event = Told;
+    type Event = Notified;
     type Reject = Refused;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Refused> {

@@ -114,9 +114,9 @@ impl Oracle {
         let Some(known) = self.tasks.get_mut(&task) else {
             return;
         };
-        let said = (by, returned.clone());
-        if !known.returned.contains(&said) {
-            known.returned.push(said);
+        let reported = (by, returned.clone());
+        if !known.returned.contains(&reported) {
+            known.returned.push(reported);
         }
     }
 
@@ -180,8 +180,8 @@ impl Oracle {
         let outcome = self.tables.apply(update);
         match outcome {
             Outcome::Attached { ref tasks, .. } => {
-                if let Update::Attach(said) = update {
-                    self.on_attached(said, before.as_ref())?;
+                if let Update::Attach(reported) = update {
+                    self.on_attached(reported, before.as_ref())?;
                 }
                 self.note_lists(tasks);
             }
@@ -211,12 +211,16 @@ impl Oracle {
     }
 
     /// What is said late of a follower does not bring it back (erratum Q3).
-    fn on_attached(&self, said: &Attachment, before: Option<&Attachment>) -> Result<(), String> {
+    fn on_attached(
+        &self,
+        reported: &Attachment,
+        before: Option<&Attachment>,
+    ) -> Result<(), String> {
         let is_later = |than: &Attachment| {
-            let (new, old) = (said.member.incarnation, than.member.incarnation);
-            new.newer_than(old) || new == old && said.number > than.number
+            let (new, old) = (reported.member.incarnation, than.member.incarnation);
+            new.newer_than(old) || new == old && reported.number > than.number
         };
-        let of_it = |it: &&Attachment| it.member.id == said.member.id;
+        let of_it = |it: &&Attachment| it.member.id == reported.member.id;
         let left = self.left.iter().rev().find(of_it);
         match before.into_iter().chain(left).find(|it| !is_later(it)) {
             Some(known) => Err(format!("what is said late counts, after {known:?}")),
@@ -225,10 +229,10 @@ impl Oracle {
     }
 
     fn on_purged(&mut self, update: &Update, before: Option<Attachment>) -> Result<(), String> {
-        let (Update::Purge(said), Some(gone)) = (update, before) else {
+        let (Update::Purge(reported), Some(gone)) = (update, before) else {
             return Err("a follower that is not there is purged".into());
         };
-        if gone.member == said.member && gone.number > said.number {
+        if gone.member == reported.member && gone.number > reported.number {
             return Err(format!(
                 "a follower is purged that is known later: {gone:?}"
             ));
@@ -318,7 +322,7 @@ impl Oracle {
             Update::Answer {
                 attempt,
                 term,
-                answer: said,
+                answer: reported,
                 ..
             } => {
                 let orchestrator = known.lists.last().and_then(List::orchestrator);
@@ -330,7 +334,7 @@ impl Oracle {
                 let last = known.lists.last();
                 !limits.counts_votes
                     && last.is_some_and(|it| have_voted(&answer, &voters, it, returned))
-                    && *said == answer
+                    && *reported == answer
                     && (Some(*attempt), Some(*term)) == (Some(known.attempts), present)
                     && (is_believed || is_backed(&answer, *term, &known.lists, &known.returned))
             }

@@ -12,7 +12,7 @@ selvedge_sim::counts! {
         /// Answers of units that were compared with what their followers returned.
         backed,
         /// Answers that clients heard.
-        heard,
+        received,
         /// Of these, values.
         values,
         /// Tasks that clients heard are not run.

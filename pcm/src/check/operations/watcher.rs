@@ -15,7 +15,7 @@ use selvedge_sim::operations::{Step, Watch};
 
 use super::hosts::Host;
 use super::limits::check_limits;
-use super::node::{Node, Refused, Told};
+use super::node::{Node, Notified, Refused};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
@@ -51,7 +51,7 @@ pub(super) struct Watcher {
     pub(super) hosts: Vec<Host>,
     stores: Vec<Store>,
     /// What clients have heard, answers and refusals.
-    pub(super) heard: BTreeSet<TaskId>,
+    pub(super) received: BTreeSet<TaskId>,
     pub(super) tear: Option<Tear>,
     /// At which gateway the next life of a follower or client begins.
     pub(super) begins_at: usize,
@@ -78,7 +78,7 @@ impl Watcher {
             oracle,
             hosts: vec![Host::default(); members.len()],
             stores: stores.collect(),
-            heard: BTreeSet::new(),
+            received: BTreeSet::new(),
             tear: None,
             begins_at: 0,
             summary: Summary::default(),
@@ -89,8 +89,12 @@ impl Watcher {
 
     /// The host loses power when it has stored so many facts of a step: nothing behind them happened.
     fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> Result<bool, String> {
-        let is_fact =
-            |it: &Effect<Node>| matches!(it, Effect::Event(Told::Gateway(gateway::Event::Fact(_))));
+        let is_fact = |it: &Effect<Node>| {
+            matches!(
+                it,
+                Effect::Event(Notified::Gateway(gateway::Event::Fact(_)))
+            )
+        };
         let mut facts = 0;
         let at = step.effects.iter().position(|it| {
             facts += usize::from(is_fact(it));
@@ -114,7 +118,7 @@ impl Watcher {
             return Ok(());
         };
         for effect in effects {
-            if let Effect::Event(Told::Gateway(gateway::Event::Fact(fact))) = effect {
+            if let Effect::Event(Notified::Gateway(gateway::Event::Fact(fact))) = effect {
                 self.oracle.on_fact(at, fact);
                 store.facts.push(fact.clone());
                 let folded = store.folded.fold(fact);
@@ -180,21 +184,23 @@ impl Watcher {
             client: me,
             number: *number,
         };
-        if !self.heard.insert(task) {
+        if !self.received.insert(task) {
             return Err(format!("{task:?} is heard twice"));
         }
         let client::Event::Answered { answer, voters, .. } = event else {
             self.summary.refused += 1;
             return Ok(());
         };
-        self.summary.heard += 1;
+        self.summary.received += 1;
         self.summary.values += u64::from(matches!(answer, Answer::Value(_)));
         self.last = Some((task, answer.clone()));
         let known = self.oracle.tasks.get(&task);
-        let told = (answer.clone(), voters.clone());
-        match known.is_some_and(|it| it.answers.contains(&told)) {
+        let notified = (answer.clone(), voters.clone());
+        match known.is_some_and(|it| it.answers.contains(&notified)) {
             true => Ok(()),
-            false => Err(format!("{task:?} is heard as {told:?}, and is {known:?}")),
+            false => Err(format!(
+                "{task:?} is heard as {notified:?}, and is {known:?}"
+            )),
         }
     }
 
@@ -267,15 +273,15 @@ impl Watch<Node> for Watcher {
                 continue;
             };
             match event {
-                Told::Follower(event) => {
+                Notified::Follower(event) => {
                     let host = self.hosts.get_mut(step.at);
                     let begins = host.is_some_and(|it| it.on_event(event));
                     self.summary.begun += u64::from(begins);
                 }
-                Told::Client(_) if self.settings.is_hostile() => {}
-                Told::Client(event) => self.on_client(step.me, event)?,
-                Told::Gateway(gateway::Event::Manages) => self.summary.managed += 1,
-                Told::Gateway(_) => {}
+                Notified::Client(_) if self.settings.is_hostile() => {}
+                Notified::Client(event) => self.on_client(step.me, event)?,
+                Notified::Gateway(gateway::Event::Manages) => self.summary.managed += 1,
+                Notified::Gateway(_) => {}
             }
         }
         Ok(())

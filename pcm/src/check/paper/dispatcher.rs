@@ -7,7 +7,7 @@ use selvedge_core::{Context, Delta, Input, Machine, Member, Span};
 
 use super::rules::{Published, Rules};
 use super::tables::{Base, Label, Shared};
-use super::watch::Told;
+use super::watch::Notified;
 
 /// What the paper's gateways send each other.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,7 +23,7 @@ pub enum Message {
     /// To the manager: the table with this label is stored.
     Stored(Label),
     /// To the manager: a follower, in this version (Figure 3, kind 3).
-    Heard(usize, u8),
+    Received(usize, u8),
     /// Of the manager: in this era, which begins, this gateway manages.
     Successor(u8, u64),
     /// To the other candidates: a table to be merged.
@@ -67,7 +67,7 @@ pub struct Dispatcher {
     /// The gateways that it has discovered, itself included.
     pub(super) known: Vec<u64>,
     /// Those that it misses.
-    pub(super) gone: BTreeSet<u64>,
+    pub(super) ended: BTreeSet<u64>,
     pub(super) era: u8,
     /// The gateway that got its vote in this era.
     pub(super) voted: Option<u64>,
@@ -92,7 +92,7 @@ impl Dispatcher {
             rules: Rules::published(rules),
             me,
             known: known.to_vec(),
-            gone: BTreeSet::new(),
+            ended: BTreeSet::new(),
             era: 1,
             voted: Some(1),
             manager: 1,
@@ -117,7 +117,7 @@ impl Dispatcher {
     pub(super) fn again(&self) -> Self {
         let mut next = self.clone();
         next.role = Role::Dispatcher;
-        next.gone = BTreeSet::new();
+        next.ended = BTreeSet::new();
         if self.rules.volatile_vote() {
             (next.era, next.voted) = (0, None);
         }
@@ -131,7 +131,7 @@ impl Dispatcher {
         cx.arm(Timer::Silence, Span::secs(1));
     }
 
-    pub(super) fn tell(&self, message: &Message, cx: &mut Context<'_, Self>) {
+    pub(super) fn notify(&self, message: &Message, cx: &mut Context<'_, Self>) {
         for &to in self.known.iter().filter(|&&it| it != self.me) {
             cx.send(member(to), message.clone());
         }
@@ -140,9 +140,9 @@ impl Dispatcher {
     /// What this manager holds has changed: it gets the next label.
     pub(super) fn relabel(&mut self, label: Label, cx: &mut Context<'_, Self>) {
         self.label = label;
-        cx.event(Told::Labels(label, self.shared.clone()));
+        cx.event(Notified::Labels(label, self.shared.clone()));
         self.role = Role::Manager([self.me].into(), false);
-        self.tell(&Message::Copy(self.era, label, self.shared.clone()), cx);
+        self.notify(&Message::Copy(self.era, label, self.shared.clone()), cx);
         self.look_whether_committed(cx);
     }
 
@@ -160,7 +160,7 @@ impl Dispatcher {
             return;
         }
         self.role = Role::Manager(stored.clone(), true);
-        cx.event(Told::Commits(self.label, self.shared.clone()));
+        cx.event(Notified::Commits(self.label, self.shared.clone()));
         if let Some(base) = self.shared.next.take() {
             self.shared.base = base;
             self.relabel(self.next_label(), cx);
@@ -197,7 +197,7 @@ impl Dispatcher {
         }
         if self.is_later(label) {
             if label < self.label {
-                cx.event(Told::WentBack);
+                cx.event(Notified::WentBack);
             }
             (self.label, self.shared) = (label, shared);
         }
@@ -206,7 +206,7 @@ impl Dispatcher {
         }
     }
 
-    fn on_heard(&mut self, follower: usize, version: u8, cx: &mut Context<'_, Self>) {
+    fn on_received(&mut self, follower: usize, version: u8, cx: &mut Context<'_, Self>) {
         let truncates = self.rules.truncates();
         let is_manager = matches!(self.role, Role::Manager(..));
         if is_manager && self.shared.learn(follower, version, truncates) {
@@ -228,7 +228,7 @@ impl Dispatcher {
                     self.look_whether_committed(cx);
                 }
             }
-            Message::Heard(follower, version) => self.on_heard(follower, version, cx),
+            Message::Received(follower, version) => self.on_received(follower, version, cx),
             Message::Successor(era, to) => self.on_successor(from, era, to, cx),
             Message::Merge(shared) => {
                 if let Role::Candidate(_) = self.role {
@@ -244,8 +244,8 @@ impl Dispatcher {
             Ask::Change(follower) => {
                 let version = self.shared.version(follower) + 1;
                 match is_manager {
-                    true => self.on_heard(follower, version, cx),
-                    false => cx.send(member(self.manager), Message::Heard(follower, version)),
+                    true => self.on_received(follower, version, cx),
+                    false => cx.send(member(self.manager), Message::Received(follower, version)),
                 }
             }
             Ask::HandOver(to) if is_manager => self.hand_over(to, cx),
@@ -270,7 +270,7 @@ impl Machine for Dispatcher {
     type Message = Message;
     type Timer = Timer;
     type Command = Ask;
-    type Event = Told;
+    type Event = Notified;
     type Reject = &'static str;
 
     fn handle(
@@ -283,10 +283,10 @@ impl Machine for Dispatcher {
             Input::Tick(Timer::Silence) => self.on_silence(cx),
             Input::Tick(Timer::Election) => self.on_election_over(cx),
             Input::Membership(Delta::Failed(it)) => {
-                self.gone.insert(it.id.0);
+                self.ended.insert(it.id.0);
             }
             Input::Membership(it) => {
-                self.gone.remove(&it.member().id.0);
+                self.ended.remove(&it.member().id.0);
             }
             Input::Command(ask) => return self.command(ask, cx),
         }

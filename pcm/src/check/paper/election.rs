@@ -7,16 +7,16 @@ use selvedge_core::{Context, Span};
 
 use super::dispatcher::{Dispatcher, Message, Role, Timer, member};
 use super::tables::{Label, Shared};
-use super::watch::Told;
+use super::watch::Notified;
 
 impl Dispatcher {
     /// Nothing was heard of a manager for too long: the gateway that is optimal is to stand.
     pub(super) fn on_silence(&mut self, cx: &mut Context<'_, Self>) {
-        self.gone.insert(self.manager);
+        self.ended.insert(self.manager);
         if self.rules.raises_twice() {
             (self.era, self.voted) = (self.era.saturating_add(1), None);
         }
-        let here = self.known.iter().filter(|it| !self.gone.contains(it));
+        let here = self.known.iter().filter(|it| !self.ended.contains(it));
         let here: Vec<u64> = here.copied().collect();
         // Whichever its table and its routes say.
         let best = usize::try_from(cx.below(here.len() as u64)).ok();
@@ -41,14 +41,14 @@ impl Dispatcher {
         self.era = self.era.saturating_add(1);
         self.voted = Some(self.me);
         self.role = Role::Candidate([self.me].into());
-        cx.event(Told::Stands(self.era));
+        cx.event(Notified::Stands(self.era));
         if self.rules.candidate_labels() {
             self.label = self.first_label();
-            cx.event(Told::Labels(self.label, self.shared.clone()));
+            cx.event(Notified::Labels(self.label, self.shared.clone()));
         }
         cx.disarm(Timer::Silence);
         cx.arm(Timer::Election, Span::secs(1));
-        self.tell(&Message::Stand(self.era), cx);
+        self.notify(&Message::Stand(self.era), cx);
         self.look_whether_elected(cx);
     }
 
@@ -105,7 +105,7 @@ impl Dispatcher {
         self.manager = self.me;
         cx.disarm(Timer::Election);
         cx.disarm(Timer::Silence);
-        cx.event(Told::Manages(self.era));
+        cx.event(Notified::Manages(self.era));
         self.relabel(self.first_label(), cx);
     }
 
@@ -116,7 +116,7 @@ impl Dispatcher {
             return is_most(self.known.len());
         }
         if self.rules.majority_of_available() {
-            let here = self.known.iter().filter(|it| !self.gone.contains(it));
+            let here = self.known.iter().filter(|it| !self.ended.contains(it));
             return is_most(here.count());
         }
         self.shared.has_majority(votes)
@@ -125,7 +125,7 @@ impl Dispatcher {
     /// A candidate has too few votes.
     pub(super) fn on_election_over(&mut self, cx: &mut Context<'_, Self>) {
         if self.rules.appending_merge() {
-            self.tell(&Message::Merge(self.shared.clone()), cx);
+            self.notify(&Message::Merge(self.shared.clone()), cx);
         }
         self.stand(cx);
     }
@@ -135,7 +135,7 @@ impl Dispatcher {
         if self.rules.named_successor() {
             (self.era, self.voted) = (self.era.saturating_add(1), None);
         }
-        self.tell(&Message::Successor(self.era, to), cx);
+        self.notify(&Message::Successor(self.era, to), cx);
         self.follow(to, cx);
     }
 
@@ -154,7 +154,7 @@ impl Dispatcher {
         (self.era, self.voted) = (era, None);
         self.follow(to, cx);
         if to == self.me {
-            cx.event(Told::Stands(era));
+            cx.event(Notified::Stands(era));
             self.manage(cx);
         }
     }

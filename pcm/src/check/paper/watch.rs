@@ -9,7 +9,7 @@ use super::tables::{Label, Shared};
 
 /// What a gateway tells.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Told {
+pub enum Notified {
     /// It is a candidate in this era.
     Stands(u8),
     /// It is the resource manager of this era.
@@ -62,24 +62,24 @@ impl Watch {
 }
 
 impl Observer<Dispatcher> for Watch {
-    fn event(&mut self, node: usize, event: &Told) {
+    fn event(&mut self, node: usize, event: &Notified) {
         match event {
-            Told::Stands(era) => {
+            Notified::Stands(era) => {
                 self.is_skipped |= *era > self.stood.max(1) + 1;
                 self.stood = self.stood.max(*era);
             }
-            Told::Manages(era) => {
+            Notified::Manages(era) => {
                 let first = self.managed.entry(*era).or_insert(node);
                 self.two_manage |= *first != node;
             }
-            Told::Labels(label, shared) => {
+            Notified::Labels(label, shared) => {
                 let first = self
                     .labelled
                     .entry(*label)
                     .or_insert_with(|| shared.clone());
                 self.differs |= first != shared;
             }
-            Told::Commits(label, shared) => {
+            Notified::Commits(label, shared) => {
                 for (follower, &version) in shared.table.iter().enumerate() {
                     let known = self.committed.entry(follower).or_default();
                     if version > known.0 {
@@ -87,7 +87,7 @@ impl Observer<Dispatcher> for Watch {
                     }
                 }
             }
-            Told::WentBack => self.went_back = true,
+            Notified::WentBack => self.went_back = true,
         }
     }
 }

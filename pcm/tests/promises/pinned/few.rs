@@ -26,7 +26,7 @@ fn keep_alive(number: u32) -> Message {
     }
 }
 
-fn says(from: u64, message: Message) -> Input<Gateway> {
+fn reports(from: u64, message: Message) -> Input<Gateway> {
     let from = Member::new(from, 0);
     Input::Message { from, message }
 }
@@ -60,7 +60,7 @@ fn a_task_that_runs_is_not_refused() {
         client: Member::new(client, 0),
         number: 1,
     };
-    step(&mut it, ms(1), says(31, submit()));
+    step(&mut it, ms(1), reports(31, submit()));
     // The second client asked the other gateway, and that was decided.
     let decided = Entry::Update(Proposal {
         by: gateways[1],
@@ -79,17 +79,17 @@ fn a_task_that_runs_is_not_refused() {
             entries: [decided].into_iter().collect(),
         },
     };
-    step(&mut it, ms(2), says(2, Message::Tables(learn.into())));
+    step(&mut it, ms(2), reports(2, Message::Tables(learn.into())));
     let tables = it.machine().tables().unwrap();
     assert!(tables.open_task(task(32)).is_some());
-    let effects = step(&mut it, ms(3), says(32, submit()));
+    let effects = step(&mut it, ms(3), reports(32, submit()));
     let taken = Message::Taken { task: task(32) };
     assert_eq!(sent(&effects), [(32, taken)]);
-    let effects = step(&mut it, ms(4), says(33, submit()));
+    let effects = step(&mut it, ms(4), reports(33, submit()));
     let (task, why) = (task(33), Refusal::Full);
     assert_eq!(sent(&effects), [(33, Message::Refused { task, why })]);
     // To cancel what is open takes no room.
-    let effects = step(&mut it, ms(5), says(32, Message::Cancel { number: 1 }));
+    let effects = step(&mut it, ms(5), reports(32, Message::Cancel { number: 1 }));
     let is_refused = |it: &(u64, Message)| matches!(it.1, Message::Refused { .. });
     assert!(!sent(&effects).iter().any(is_refused), "{effects:?}");
 }
@@ -100,14 +100,14 @@ fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
     let mut it = alone(gateway::Config::new(), Limits::new());
     let all = 11..11 + followers;
     for id in all.clone() {
-        step(&mut it, ms(10_001), says(id, keep_alive(1)));
+        step(&mut it, ms(10_001), reports(id, keep_alive(1)));
     }
     expire(&mut it, ms(11_001));
     let submit = Message::Submit {
         number: 1,
         function: Function::new(b"f"),
     };
-    let mut last = sent(&step(&mut it, ms(11_002), says(31, submit)));
+    let mut last = sent(&step(&mut it, ms(11_002), reports(31, submit)));
     let runs = |sent: &[(u64, Message)], nth| -> Vec<u64> {
         let sent = sent.iter();
         let runs = sent.filter(|it| matches!(&it.1, Message::Run(run) if run.attempt == nth));
@@ -119,7 +119,7 @@ fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
         at += 1_000;
         assert!(at < 60_000, "it is given to a unit again");
         for id in all.clone() {
-            step(&mut it, ms(at), says(id, keep_alive(1)));
+            step(&mut it, ms(at), reports(id, keep_alive(1)));
         }
         last = sent(&expire(&mut it, ms(at)));
     }
@@ -156,7 +156,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
     let base = two.machine().replica().stored();
     let mut facts = Vec::new();
     // Two asks. All that travels arrives, until the follower is in the tables of the first one.
-    let mut wire = step(&mut two, ms(1), says(11, keep_alive(1)));
+    let mut wire = step(&mut two, ms(1), reports(11, keep_alive(1)));
     while one
         .machine()
         .tables()
@@ -168,10 +168,10 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
         for effect in wire {
             match effect {
                 Effect::Send { to, message } if to.id.0 == 1 => {
-                    next.extend(step(&mut one, ms(2), says(2, message)));
+                    next.extend(step(&mut one, ms(2), reports(2, message)));
                 }
                 Effect::Send { to, message } if to.id.0 == 2 => {
-                    let effects = step(&mut two, ms(2), says(1, message));
+                    let effects = step(&mut two, ms(2), reports(1, message));
                     facts.extend(effects.iter().filter_map(fact));
                     next.extend(effects);
                 }
@@ -204,7 +204,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
                         next.extend(step(&mut one, ms(at), Input::Message { from, message }));
                     }
                     Effect::Send { to, message } if to.id.0 == 2 => {
-                        next.extend(step(&mut two, ms(at), says(1, message)));
+                        next.extend(step(&mut two, ms(at), reports(1, message)));
                     }
                     _ => {}
                 }
@@ -259,7 +259,7 @@ fn a_manager_that_hears_nobody_says_nothing() {
     }
     let beats = |it: &(u64, Message)| matches!(it.1, Message::Heartbeat { .. });
     assert!(!sent(&last).iter().any(beats), "{last:?}");
-    let effects = step(manager, ms(20_000), says(11, keep_alive(1)));
+    let effects = step(manager, ms(20_000), reports(11, keep_alive(1)));
     assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
 }
 
@@ -288,12 +288,12 @@ fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
                     continue;
                 };
                 match to.id.0 {
-                    1 => wire.extend(step(it, ms(at), says(2, message))),
+                    1 => wire.extend(step(it, ms(at), reports(2, message))),
                     _ => {
-                        if let Message::Heartbeat { gone } = &message {
-                            last = gone.to_vec();
+                        if let Message::Heartbeat { ended } = &message {
+                            last = ended.to_vec();
                         }
-                        wire.extend(step(other, ms(at), says(1, message)));
+                        wire.extend(step(other, ms(at), reports(1, message)));
                     }
                 }
             }
@@ -359,7 +359,7 @@ fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
     let (off, down) = ((manager + 1) % 3, (manager + 2) % 3);
     let mut wire = vec![(
         off,
-        step(&mut nodes[off], ms(15_000), says(11, keep_alive(1))),
+        step(&mut nodes[off], ms(15_000), reports(11, keep_alive(1))),
     )];
     deliver(&mut nodes, &[0, 1, 2], 15_000, &mut wire);
     talk(&mut nodes, 15_100, 15_300);
@@ -438,7 +438,11 @@ fn deliver(
         for (to, message) in sent(&effects) {
             let place = to as usize - 1;
             if all.contains(&place) {
-                let effects = step(&mut nodes[place], ms(at), says(sender as u64 + 1, message));
+                let effects = step(
+                    &mut nodes[place],
+                    ms(at),
+                    reports(sender as u64 + 1, message),
+                );
                 wire.push((place, effects));
             }
         }

@@ -73,7 +73,7 @@ fn a_promise_counts_also_when_its_member_is_gone() {
     let own = ballot(1, 1);
     group.say(1, member(2), promise(own, Ballot::default(), 0, &[]));
     for id in [2, 4, 5] {
-        group.tell(1, Delta::Failed(member(id)));
+        group.notify(1, Delta::Failed(member(id)));
     }
     for _ in 0..3 {
         assert_eq!(prepared(&group.pass(1, Span::millis(200))), [3]);
@@ -149,26 +149,26 @@ fn a_member_follows_no_leader_below_its_promise() {
         assert_eq!(group.leader(3), None);
     }
     // The candidate leads by now.
-    let said = group.say(3, member(1), refuse(none, high, high));
+    let reported = group.say(3, member(1), refuse(none, high, high));
     assert_eq!(group.leader(3), Some(2));
     assert!(
-        matches!(said[..], [(2, Body::Read { number: 0 })]),
-        "{said:?}"
+        matches!(reported[..], [(2, Body::Read { number: 0 })]),
+        "{reported:?}"
     );
 }
 
 /// Node 3 has refused node 2, which would be next.
 #[test]
 fn a_candidate_that_is_gone_is_promised_nothing_later() {
-    for (gone, answered) in [(2, vec![]), (4, vec![2])] {
+    for (ended, answered) in [(2, vec![]), (4, vec![2])] {
         let mut group = Group::of(&[1, 2, 3, 4]);
         group.command(1, Command::Propose(7));
         group.wait(Span::secs(1));
         group.say(3, member(2), prepare(ballot(9, 2)));
-        group.tell(3, Delta::Failed(member(gone)));
+        group.notify(3, Delta::Failed(member(ended)));
         group.taken();
-        group.tell(3, Delta::Failed(member(1)));
-        assert_eq!(promised(&group.taken()), answered, "node {gone} is gone");
+        group.notify(3, Delta::Failed(member(1)));
+        assert_eq!(promised(&group.taken()), answered, "node {ended} is gone");
     }
 }
 
@@ -178,16 +178,16 @@ fn a_member_that_waits_stands_at_once_when_it_is_the_first_that_is_here() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
-    group.tell(3, Delta::Failed(member(2)));
+    group.notify(3, Delta::Failed(member(2)));
     assert_eq!(group.taken(), [], "the leader is there");
-    group.tell(3, Delta::Failed(member(1)));
+    group.notify(3, Delta::Failed(member(1)));
     assert_eq!(group.node(3).counters().elections, 1);
     // The other way round: it waits for node 2 to stand.
     let mut group = Group::of(&[1, 2, 3, 4, 5]);
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
     for (id, elections) in [(1, 0), (4, 0), (2, 1)] {
-        group.tell(3, Delta::Failed(member(id)));
+        group.notify(3, Delta::Failed(member(id)));
         let counted = group.node(3).counters().elections;
         assert_eq!(counted, elections, "node {id} is gone");
     }
@@ -210,8 +210,8 @@ fn what_was_accepted_behind_what_is_learned_is_kept_if_it_follows() {
         };
         group.say(3, member(2), learn);
         assert_eq!(group.state(3), [learned]);
-        group.tell(3, Delta::Failed(member(1)));
-        let said = group.say(3, member(2), prepare(ballot(9, 2)));
+        group.notify(3, Delta::Failed(member(1)));
+        let reported = group.say(3, member(2), prepare(ballot(9, 2)));
         let [
             (
                 2,
@@ -219,9 +219,9 @@ fn what_was_accepted_behind_what_is_learned_is_kept_if_it_follows() {
                     end: held, tail, ..
                 },
             ),
-        ] = &said[..]
+        ] = &reported[..]
         else {
-            panic!("{said:?}");
+            panic!("{reported:?}");
         };
         assert_eq!((*held, &tail[..]), (end, &brings[..]));
     }

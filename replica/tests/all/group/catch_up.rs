@@ -23,7 +23,7 @@ fn a_state_travels_in_pages_of_127_bytes_while_updates_go_on() {
         group.wait(Span::millis(20));
     }
     group.wait(Span::secs(5));
-    assert_eq!(group.told(3, |it| matches!(it, Event::Installed(_))), 1);
+    assert_eq!(group.notified(3, |it| matches!(it, Event::Installed(_))), 1);
     assert_eq!(group.state(3).len(), 600);
     assert_eq!(group.state(3), group.state(1));
 }
@@ -40,7 +40,7 @@ fn a_member_that_was_away_for_long_gets_the_state_whole_and_one_for_short_the_en
         group.wait(Span::secs(2));
         assert_eq!(group.state(3).len(), usize::from(updates));
         assert_eq!(
-            group.told(3, |it| matches!(it, Event::Installed(_))),
+            group.notified(3, |it| matches!(it, Event::Installed(_))),
             installed
         );
     }
@@ -51,14 +51,17 @@ fn a_member_that_lacks_nothing_hears_from_the_leader() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
-    let lacking = |committed| Body::Lacking {
+    let missing = |committed| Body::Missing {
         committed,
         wants: Wants::Entries,
     };
-    let said = group.say(1, member(3), lacking(1));
-    assert!(matches!(said[..], [(3, Body::Accept { .. })]), "{said:?}");
-    assert_eq!(group.say(2, member(3), lacking(1)), []);
-    assert_eq!(group.say(1, member(3), lacking(2)), [], "it has more");
+    let reported = group.say(1, member(3), missing(1));
+    assert!(
+        matches!(reported[..], [(3, Body::Accept { .. })]),
+        "{reported:?}"
+    );
+    assert_eq!(group.say(2, member(3), missing(1)), []);
+    assert_eq!(group.say(1, member(3), missing(2)), [], "it has more");
 }
 
 /// A group of two with the smallest frames, in which node 1 has committed 13 updates. The first 12
@@ -78,13 +81,13 @@ fn updates_in_small_frames(ids: &[u64]) -> Group {
 #[test]
 fn committed_entries_travel_as_many_as_fit_into_a_frame() {
     let mut group = updates_in_small_frames(&[1, 2, 3]);
-    let lacking = Body::Lacking {
+    let missing = Body::Missing {
         committed: 0,
         wants: Wants::Entries,
     };
-    let said = group.say(1, member(3), lacking);
-    let [(3, Body::Learn { after: 0, entries })] = &said[..] else {
-        panic!("{said:?}");
+    let reported = group.say(1, member(3), missing);
+    let [(3, Body::Learn { after: 0, entries })] = &reported[..] else {
+        panic!("{reported:?}");
     };
     assert_eq!(entries.len(), 12);
 }
@@ -123,14 +126,14 @@ fn pages() -> (Group, Vec<(u32, Vec<u8>)>, u32) {
     }
     group.wait(Span::secs(1));
     let mut pages: Vec<(u32, Vec<u8>)> = Vec::new();
-    let mut ask = Body::Lacking {
+    let mut ask = Body::Missing {
         committed: 0,
         wants: Wants::State,
     };
     loop {
-        let said = group.say(1, member(3), ask);
-        let [(3, body)] = &said[..] else {
-            panic!("{said:?}");
+        let reported = group.say(1, member(3), ask);
+        let [(3, body)] = &reported[..] else {
+            panic!("{reported:?}");
         };
         let message = Message {
             configuration: 1,
@@ -214,9 +217,9 @@ fn a_state_arrives_page_by_page_from_one_member() {
     for nth in 0..pages.len() - 1 {
         assert_eq!(group.say(3, member(2), of(nth)), next(2, nth + 1));
     }
-    assert_eq!(group.told(3, |it| matches!(it, Event::Installed(_))), 0);
+    assert_eq!(group.notified(3, |it| matches!(it, Event::Installed(_))), 0);
     group.say(3, member(2), of(pages.len() - 1));
-    assert_eq!(group.told(3, |it| *it == Event::Installed(100)), 1);
+    assert_eq!(group.notified(3, |it| *it == Event::Installed(100)), 1);
     assert_eq!(group.node(3).counters().installed, 1);
     assert_eq!(group.node(3).configuration().number, 1);
     // It has it.
@@ -250,7 +253,7 @@ fn a_state_that_is_damaged_or_too_long_is_not_taken() {
         group.nodes[at] = Driver::new(Replica::newcomer(member(4), config).unwrap());
         group.say(4, member(1), whole.clone());
         assert_eq!(
-            group.told(4, |it| matches!(it, Event::Installed(_))),
+            group.notified(4, |it| matches!(it, Event::Installed(_))),
             installed
         );
         assert_eq!(group.node(4).counters().too_long, 1 - installed as u64);
@@ -288,7 +291,10 @@ fn a_proposal_that_the_received_state_holds_is_overtaken() {
     assert_eq!((proposals[0].number, proposals[0].first), (3, 1), "one row");
     let overtaken = |nth| move |it: &Event<Journal>| matches!(it, Event::Overtaken { number, .. } if *number == nth);
     assert_eq!(
-        (group.told(3, overtaken(1)), group.told(3, overtaken(2))),
+        (
+            group.notified(3, overtaken(1)),
+            group.notified(3, overtaken(2))
+        ),
         (1, 0)
     );
     assert_eq!(group.node(3).waiting(), 1);
@@ -299,11 +305,11 @@ fn a_proposal_that_the_received_state_holds_is_overtaken() {
 fn a_state_stays_as_it_is_while_it_is_fetched() {
     let mut first = Configuration::of([1, 2].map(member));
     first.frame_budget = 127;
-    let lacking = |committed| Body::Lacking {
+    let missing = |committed| Body::Missing {
         committed,
         wants: Wants::State,
     };
-    let version = |said: &[(u64, Body<u16>)]| match said {
+    let version = |reported: &[(u64, Body<u16>)]| match reported {
         [(_, Body::Page { snapshot, .. })] => snapshot.version,
         other => panic!("{other:?}"),
     };
@@ -314,11 +320,11 @@ fn a_state_stays_as_it_is_while_it_is_fetched() {
             group.command(1, Command::Propose(update));
             group.deliver();
         }
-        assert_eq!(version(&group.say(1, member(3), lacking(0))), 100);
+        assert_eq!(version(&group.say(1, member(3), missing(0))), 100);
         group.command(1, Command::Propose(7));
         group.deliver();
         assert_eq!(group.node(1).version(), 101);
-        assert_eq!(version(&group.say(1, member(4), lacking(committed))), 100);
+        assert_eq!(version(&group.say(1, member(4), missing(committed))), 100);
     }
 }
 
@@ -330,19 +336,19 @@ fn a_later_state_replaces_the_one_that_is_fetched() {
     let mut later: Vec<u8> = pages.iter().flat_map(|it| it.1.clone()).collect();
     later[0] = 101;
     group.say(3, member(1), page(101, 0, total, &later));
-    assert_eq!(group.told(3, |it| *it == Event::Installed(101)), 1);
+    assert_eq!(group.notified(3, |it| *it == Event::Installed(101)), 1);
 }
 
 #[test]
 fn a_member_that_holds_a_state_takes_none_without_one() {
     let (mut group, _, _) = pages();
-    let bare = Body::Lacking {
+    let bare = Body::Missing {
         committed: 0,
         wants: Wants::Bare,
     };
-    let said = group.say(1, member(3), bare);
-    let [(3, whole)] = &said[..] else {
-        panic!("{said:?}");
+    let reported = group.say(1, member(3), bare);
+    let [(3, whole)] = &reported[..] else {
+        panic!("{reported:?}");
     };
     let first = Configuration::of([1, 2, 4].map(member));
     let at = group.at(4);
@@ -370,16 +376,19 @@ fn a_member_asks_for_what_is_committed_and_was_not_sent() {
         entries: [].into_iter().collect(),
     };
     for commit in [0, 1] {
-        let said = group.say(3, member(1), accept(commit));
-        assert!(matches!(said[..], [(1, Body::Accepted { .. })]), "{said:?}");
+        let reported = group.say(3, member(1), accept(commit));
+        assert!(
+            matches!(reported[..], [(1, Body::Accepted { .. })]),
+            "{reported:?}"
+        );
     }
-    let said = group.say(3, member(1), accept(2));
+    let reported = group.say(3, member(1), accept(2));
     let [
         (1, Body::Accepted { .. }),
-        (1, Body::Lacking { committed: 1, .. }),
-    ] = said[..]
+        (1, Body::Missing { committed: 1, .. }),
+    ] = reported[..]
     else {
-        panic!("{said:?}");
+        panic!("{reported:?}");
     };
 }
 
@@ -399,15 +408,18 @@ fn a_member_without_a_vote_asks_for_what_is_committed_and_to_be_named() {
         round: 1,
         entries: [].into_iter().collect(),
     };
-    let said = group.say(3, member(1), accept(0));
-    assert!(matches!(said[..], [(1, Body::Rejoin { .. })]), "{said:?}");
-    let said = group.say(3, member(1), accept(1));
+    let reported = group.say(3, member(1), accept(0));
+    assert!(
+        matches!(reported[..], [(1, Body::Rejoin { .. })]),
+        "{reported:?}"
+    );
+    let reported = group.say(3, member(1), accept(1));
     let [
-        (1, Body::Lacking { committed: 0, .. }),
+        (1, Body::Missing { committed: 0, .. }),
         (1, Body::Rejoin { .. }),
-    ] = said[..]
+    ] = reported[..]
     else {
-        panic!("{said:?}");
+        panic!("{reported:?}");
     };
 }
 
@@ -429,11 +441,11 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
     next.voters[2].is_witness = true;
     group.command(1, Command::Configure(next));
     group.wait_without(Span::secs(1), &[3]);
-    let lacking = |wants| Body::Lacking {
+    let missing = |wants| Body::Missing {
         committed: 0,
         wants,
     };
-    let first_page = group.say(2, member(3), lacking(Wants::Entries));
+    let first_page = group.say(2, member(3), missing(Wants::Entries));
     let [(3, page @ Body::Page { .. })] = &first_page[..] else {
         panic!("{first_page:?}");
     };
@@ -441,7 +453,7 @@ fn a_member_that_becomes_a_witness_while_it_fetches_gets_no_page_of_another_stat
     group.wire.clear();
     // All entries of node 1, as often as node 3 asks for more.
     group
-        .judged(1, member(3), 1, lacking(Wants::Entries))
+        .judged(1, member(3), 1, missing(Wants::Entries))
         .unwrap();
     group.deliver_without(&[2]);
     assert_eq!(group.node(3).configuration().number, 2);
@@ -474,8 +486,11 @@ fn a_leader_that_learns_from_others_what_is_committed_sends_what_waits() {
         .collect();
     assert!((1..64).contains(&entries.len()), "{}", entries.len());
     let entries = entries.into_iter().take(5).collect();
-    let said = group.say(1, member(2), Body::Learn { after: 1, entries });
+    let reported = group.say(1, member(2), Body::Learn { after: 1, entries });
     assert!(group.node(1).leads());
     assert_eq!(group.node(1).version(), 6);
-    assert!(said.iter().any(|(_, body)| is_accept(body)), "{said:?}");
+    assert!(
+        reported.iter().any(|(_, body)| is_accept(body)),
+        "{reported:?}"
+    );
 }

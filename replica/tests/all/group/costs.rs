@@ -59,14 +59,20 @@ fn a_round_is_sent_again_to_those_that_have_not_acknowledged_it_while_a_read_wai
     assert_eq!(receivers(&sent), [2, 3, 4, 5]);
     let asked = round(&sent, 2);
     group.accepted(2, 1, 1, asked);
-    assert_eq!(group.told(1, |it| matches!(it, Event::Readable { .. })), 0);
+    assert_eq!(
+        group.notified(1, |it| matches!(it, Event::Readable { .. })),
+        0
+    );
     assert_eq!(
         receivers(&group.pass(1, Span::millis(200))),
         [3, 4, 5],
         "node 2 has acknowledged it"
     );
     group.accepted(3, 1, 1, asked);
-    assert_eq!(group.told(1, |it| matches!(it, Event::Readable { .. })), 1);
+    assert_eq!(
+        group.notified(1, |it| matches!(it, Event::Readable { .. })),
+        1
+    );
     assert_eq!(group.due(1, Timer::Resend), None);
     assert_eq!(group.pass(1, Span::secs(9)), [], "it waits no more");
 }
@@ -86,7 +92,10 @@ fn the_round_of_a_lease_that_is_held_is_not_sent_again() {
     group.command(1, Command::Read(1));
     let asked = round(&group.taken(), 2);
     group.accepted(2, 1, 1, asked);
-    assert_eq!(group.told(1, |it| matches!(it, Event::Readable { .. })), 1);
+    assert_eq!(
+        group.notified(1, |it| matches!(it, Event::Readable { .. })),
+        1
+    );
     assert_eq!(group.pass(1, Span::secs(9)), []);
 }
 
@@ -99,15 +108,15 @@ fn what_was_told_of_a_commit_is_told_again_until_it_is_acknowledged() {
     group.accepted(2, 2, 1, asked);
     group.accepted(3, 2, 1, asked);
     assert_eq!(group.state(1), [0, 8]);
-    let told = |sent: &[(u64, Body<u16>)]| {
+    let notified = |sent: &[(u64, Body<u16>)]| {
         sent.iter()
             .all(|it| matches!(it.1, Body::Accept { commit: 2, .. }))
     };
     let sent = group.pass(1, Span::millis(50));
-    assert_eq!((receivers(&sent), told(&sent)), (vec![2, 3], true));
+    assert_eq!((receivers(&sent), notified(&sent)), (vec![2, 3], true));
     group.accepted(2, 2, 2, asked);
     let sent = group.pass(1, Span::millis(200));
-    assert_eq!((receivers(&sent), told(&sent)), (vec![3], true));
+    assert_eq!((receivers(&sent), notified(&sent)), (vec![3], true));
     group.accepted(3, 2, 2, asked);
     assert_eq!(group.pass(1, Span::secs(9)), []);
 }
@@ -200,7 +209,7 @@ fn what_waits_is_sent_to_the_leader_while_it_is_there() {
     for _ in 0..3 {
         assert_eq!(receivers(&group.pass(3, Span::millis(200))), [2]);
     }
-    group.tell(3, Delta::Failed(member(2)));
+    group.notify(3, Delta::Failed(member(2)));
     group.taken();
     let sent = group.pass(3, Span::millis(200));
     let proposed = sent
@@ -219,7 +228,7 @@ fn a_member_that_stays_invites_nobody_and_one_that_leaves_does() {
             .filter(|it| matches!(it.1, Body::Current { .. }));
         to.map(|it| it.0).collect::<Vec<_>>()
     };
-    for (ids, told) in [([1, 2, 3], vec![]), ([1, 2, 4], vec![1, 2, 4])] {
+    for (ids, notified) in [([1, 2, 3], vec![]), ([1, 2, 4], vec![1, 2, 4])] {
         let mut first = Configuration::of([1, 2, 3].map(member));
         first.voters[2].is_witness = true;
         let mut group = Group::new(&first, &[1, 2, 3]);
@@ -233,7 +242,7 @@ fn a_member_that_stays_invites_nobody_and_one_that_leaves_does() {
         };
         let sent = group.say(3, member(2), learn);
         assert_eq!(group.node(3).configuration().number, 2);
-        assert_eq!(invites(&sent), told, "{sent:?}");
+        assert_eq!(invites(&sent), notified, "{sent:?}");
     }
 }
 
@@ -277,10 +286,10 @@ fn what_a_quorum_holds_is_committed_though_one_of_it_holds_more() {
 fn other_nodes_are_asked_one_after_another_while_no_member_answers() {
     let mut group = Group::led(&[1, 2, 3]);
     for id in [1, 2] {
-        group.tell(3, Delta::Failed(member(id)));
+        group.notify(3, Delta::Failed(member(id)));
     }
     for id in [7, 8, 9] {
-        group.tell(3, Delta::Joined(member(id)));
+        group.notify(3, Delta::Joined(member(id)));
     }
     group.command(3, Command::Propose(8));
     group.taken();
@@ -304,9 +313,9 @@ fn a_node_that_is_gone_makes_room_for_one_that_is_here() {
     let node = Replica::new(member(3), config, first, Journal::default());
     group.nodes[at] = Driver::new(node.unwrap());
     for id in 100..200 {
-        group.tell(3, Delta::Failed(member(id)));
+        group.notify(3, Delta::Failed(member(id)));
     }
-    group.tell(3, Delta::Joined(member(200)));
+    group.notify(3, Delta::Joined(member(200)));
     let stale = group.node(3).counters().stale;
     let read = Body::Read { number: 1 };
     assert_eq!(group.say(3, Member::new(200, 0), read), []);

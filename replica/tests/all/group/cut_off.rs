@@ -47,8 +47,8 @@ fn part(budget: u16, updates: u16) -> Group {
     group.propose_without(1, 1_000..1_000 + updates, &RIGHT);
     assert_eq!(group.state(2), [1], "two of five decide nothing");
     for id in RIGHT {
-        for gone in LEFT {
-            group.tell(id, Delta::Failed(member(gone)));
+        for ended in LEFT {
+            group.notify(id, Delta::Failed(member(ended)));
         }
     }
     group.deliver_without(&LEFT);
@@ -63,7 +63,7 @@ fn mend(group: &mut Group) {
     for round in 0..300 {
         for (id, back) in RIGHT.into_iter().flat_map(|id| LEFT.map(|back| (id, back))) {
             if round == 150 {
-                group.tell(id, Delta::Refuted(member(back)));
+                group.notify(id, Delta::Refuted(member(back)));
             }
         }
         group.slow_round(Span::millis(100));
@@ -114,11 +114,11 @@ fn a_leader_that_comes_back_and_learns_in_parts_leads_no_more() {
 
 /// The LEARN that a node sends to a member that lacks the entries behind the first version.
 fn learn_from(group: &mut Group, id: u64, count: usize) -> Body<u16> {
-    let lacking = Body::Lacking {
+    let missing = Body::Missing {
         committed: 1,
         wants: Wants::Entries,
     };
-    match &group.say(id, member(4), lacking)[..] {
+    match &group.say(id, member(4), missing)[..] {
         [(4, Body::Learn { after, entries })] => Body::Learn {
             after: *after,
             entries: entries.iter().take(count).cloned().collect(),
@@ -138,7 +138,7 @@ fn a_leader_that_learns_another_entry_than_it_proposed_is_deposed_before_it_send
     let learn = learn_from(&mut group, 3, 4);
     let sent = group.say(1, member(4), learn);
     assert!(!sent.iter().any(is_accept), "{sent:?}");
-    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+    assert_eq!(group.notified(1, |it| *it == Event::Deposed(ballot)), 1);
     assert_eq!(group.state(1), [1, 2_000, 2_001, 2_002, 2_003]);
 }
 
@@ -151,7 +151,7 @@ fn a_leader_that_learns_an_entry_behind_what_it_proposed_is_deposed() {
     let learn = learn_from(&mut group, 3, 1);
     let sent = group.say(1, member(4), learn);
     assert!(!sent.iter().any(is_accept), "{sent:?}");
-    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+    assert_eq!(group.notified(1, |it| *it == Event::Deposed(ballot)), 1);
 }
 
 #[test]
@@ -177,17 +177,17 @@ fn a_leader_that_learns_what_it_proposed_goes_on() {
 fn a_leader_that_receives_the_state_of_its_configuration_is_deposed() {
     let mut group = part(1_400, 9);
     let ballot = group.node(1).leader().unwrap().1;
-    let lacking = Body::Lacking {
+    let missing = Body::Missing {
         committed: 1,
         wants: Wants::State,
     };
-    let pages = group.say(3, member(1), lacking);
+    let pages = group.say(3, member(1), missing);
     let [(1, page)] = &pages[..] else {
         panic!("{pages:?}");
     };
     let sent = group.say(1, member(3), page.clone());
     assert!(!sent.iter().any(is_accept), "{sent:?}");
-    assert_eq!(group.told(1, |it| *it == Event::Deposed(ballot)), 1);
+    assert_eq!(group.notified(1, |it| *it == Event::Deposed(ballot)), 1);
     assert_eq!(group.state(1).len(), 10);
 }
 
@@ -216,13 +216,16 @@ fn a_leader_that_was_left_behind_by_all_asks_nodes_outside() {
         group.nodes[at] = Driver::new(dropped.unwrap());
     }
     group.wire.clear();
-    group.tell(1, Delta::Joined(member(4)));
+    group.notify(1, Delta::Joined(member(4)));
     group.command(1, Command::Propose(2));
     group.wait(Span::secs(20));
     assert_eq!(
-        group.told(1, |it| matches!(it, Event::Unavailable { .. })),
+        group.notified(1, |it| matches!(it, Event::Unavailable { .. })),
         1
     );
-    assert_eq!(group.told(1, |it| matches!(it, Event::Abandoned { .. })), 1);
+    assert_eq!(
+        group.notified(1, |it| matches!(it, Event::Abandoned { .. })),
+        1
+    );
     assert_eq!(group.node(1).configuration().number, 2);
 }

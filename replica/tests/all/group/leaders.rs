@@ -8,7 +8,7 @@ fn a_leader_that_fails_is_replaced_one_round_trip_after_it_is_told() {
     group.command(1, Command::Propose(7));
     group.deliver();
     for id in [2, 3] {
-        group.tell(id, Delta::Failed(member(1)));
+        group.notify(id, Delta::Failed(member(1)));
     }
     group.round_without(&[1]);
     assert!(!group.node(2).leads());
@@ -25,11 +25,11 @@ fn a_question_that_came_too_early_is_answered_when_the_leader_is_told_to_be_gone
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.deliver();
-    group.tell(2, Delta::Failed(member(1)));
+    group.notify(2, Delta::Failed(member(1)));
     group.round_without(&[1]);
     group.round_without(&[1]);
     assert!(!group.node(2).leads(), "refused: the leader is there");
-    group.tell(3, Delta::Failed(member(1)));
+    group.notify(3, Delta::Failed(member(1)));
     group.deliver_without(&[1]);
     assert!(group.node(2).leads());
 }
@@ -41,12 +41,12 @@ fn a_member_that_was_cut_off_deposes_nobody() {
     group.deliver();
     let ballot = group.node(1).leader();
     for other in [1, 2] {
-        group.tell(3, Delta::Failed(member(other)));
+        group.notify(3, Delta::Failed(member(other)));
     }
     group.step(3, Input::Command(Command::Propose(9))).unwrap();
     group.wait_without(Span::secs(20), &[3]);
     assert_eq!(
-        group.told(3, |it| matches!(it, Event::Unavailable { .. })),
+        group.notified(3, |it| matches!(it, Event::Unavailable { .. })),
         0
     );
     // Time passes there, too, and no member answers.
@@ -60,17 +60,17 @@ fn a_member_that_was_cut_off_deposes_nobody() {
         group.wire.clear();
     }
     assert_eq!(
-        group.told(3, |it| matches!(it, Event::Unavailable { .. })),
+        group.notified(3, |it| matches!(it, Event::Unavailable { .. })),
         1
     );
     for other in [1, 2] {
-        group.tell(3, Delta::Refuted(member(other)));
+        group.notify(3, Delta::Refuted(member(other)));
     }
     group.wait(Span::secs(5));
     assert_eq!(group.node(1).leader(), ballot);
-    assert_eq!(group.told(1, |it| matches!(it, Event::Deposed(_))), 0);
+    assert_eq!(group.notified(1, |it| matches!(it, Event::Deposed(_))), 0);
     assert_eq!(group.state(1), [7, 9]);
-    assert_eq!(group.told(3, |it| matches!(it, Event::Available)), 1);
+    assert_eq!(group.notified(3, |it| matches!(it, Event::Available)), 1);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_leader_hands_over_when_it_is_asked() {
     group.command(1, Command::HandOver(NodeId(3)));
     group.deliver();
     assert!((1..=3).all(|id| group.leader(id) == Some(3)));
-    assert_eq!(group.told(1, |it| matches!(it, Event::Deposed(_))), 1);
+    assert_eq!(group.notified(1, |it| matches!(it, Event::Deposed(_))), 1);
 }
 
 fn asks(group: &Group, ballot: Ballot, of: u64) -> Body<u16> {
@@ -115,23 +115,29 @@ fn a_question_is_answered_when_the_leader_turns_out_to_be_silent() {
     group.wait(Span::secs(1));
     let high = ballot(9, 2);
     let prepare = asks(&group, high, 2);
-    let said = group.say(3, member(2), prepare.clone());
+    let reported = group.say(3, member(2), prepare.clone());
     assert!(matches!(
-        said[..],
+        reported[..],
         [(2, Body::Refuse { .. }), (1, Body::Read { number: 0 })]
     ));
-    let said = group.say(3, member(2), prepare);
-    assert!(matches!(said[..], [(2, Body::Refuse { .. })]), "{said:?}");
-    assert_eq!(group.pass(3, Span::millis(999)), []);
-    let said = group.pass(3, Span::millis(1));
+    let reported = group.say(3, member(2), prepare);
     assert!(
-        matches!(said[..], [(2, Body::Promise { ballot, .. })] if ballot == high),
-        "{said:?}"
+        matches!(reported[..], [(2, Body::Refuse { .. })]),
+        "{reported:?}"
+    );
+    assert_eq!(group.pass(3, Span::millis(999)), []);
+    let reported = group.pass(3, Span::millis(1));
+    assert!(
+        matches!(reported[..], [(2, Body::Promise { ballot, .. })] if ballot == high),
+        "{reported:?}"
     );
     // It is asked again where the answer was lost.
     let prepare = asks(&group, high, 2);
-    let said = group.say(3, member(2), prepare);
-    assert!(matches!(said[..], [(2, Body::Promise { .. })]), "{said:?}");
+    let reported = group.say(3, member(2), prepare);
+    assert!(
+        matches!(reported[..], [(2, Body::Promise { .. })]),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -157,8 +163,11 @@ fn a_leader_itself_may_raise_its_ballot() {
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
     let prepare = asks(&group, ballot(9, 1), 1);
-    let said = group.say(3, member(1), prepare);
-    assert!(matches!(said[..], [(1, Body::Promise { .. })]), "{said:?}");
+    let reported = group.say(3, member(1), prepare);
+    assert!(
+        matches!(reported[..], [(1, Body::Promise { .. })]),
+        "{reported:?}"
+    );
 }
 
 /// Node 3 holds an update that is not committed.
@@ -170,7 +179,7 @@ fn a_promise_brings_what_the_candidate_lacks_and_nothing_else() {
         group.wait(Span::secs(1));
         group.command(1, Command::Propose(8));
         group.round_without(&[2]);
-        group.tell(3, Delta::Failed(member(1)));
+        group.notify(3, Delta::Failed(member(1)));
         let accepted = group.node(1).leader().unwrap().1;
         let prepare = Body::Prepare {
             ballot: ballot(9, 2),
@@ -179,9 +188,9 @@ fn a_promise_brings_what_the_candidate_lacks_and_nothing_else() {
             end,
             handed_over: Ballot::default(),
         };
-        let said = group.say(3, member(2), prepare);
-        let [(2, Body::Promise { end: 2, tail, .. })] = &said[..] else {
-            panic!("{said:?}");
+        let reported = group.say(3, member(2), prepare);
+        let [(2, Body::Promise { end: 2, tail, .. })] = &reported[..] else {
+            panic!("{reported:?}");
         };
         assert_eq!(tail.len(), brings, "the candidate holds up to {end}");
     }
@@ -190,7 +199,7 @@ fn a_promise_brings_what_the_candidate_lacks_and_nothing_else() {
 #[test]
 fn a_candidate_asks_again_and_waits_for_members_that_come_back() {
     let mut group = Group::of(&[1, 2, 3]);
-    group.tell(1, Delta::Failed(member(3)));
+    group.notify(1, Delta::Failed(member(3)));
     group.taken();
     group.command(1, Command::Stand);
     assert_eq!(group.node(1).counters().elections, 1);
@@ -200,15 +209,15 @@ fn a_candidate_asks_again_and_waits_for_members_that_come_back() {
     }
     assert_eq!(group.node(1).counters().elections, 1);
     // Alone it is idle.
-    group.tell(1, Delta::Failed(member(2)));
+    group.notify(1, Delta::Failed(member(2)));
     group.taken();
     for _ in 0..9 {
         assert_eq!(group.pass(1, Span::millis(200)), []);
     }
-    group.tell(1, Delta::Refuted(member(3)));
+    group.notify(1, Delta::Refuted(member(3)));
     assert_eq!(prepared(&group.taken()), [3]);
     assert_eq!(group.node(1).counters().elections, 2);
-    group.tell(1, Delta::Refuted(member(2)));
+    group.notify(1, Delta::Refuted(member(2)));
     assert_eq!(prepared(&group.taken()), [2, 3]);
 }
 
@@ -228,11 +237,11 @@ fn a_refusal_leads_to_the_leader_that_is_there() {
     assert_eq!(group.say(3, member(2), refuse(none, present, present)), []);
     assert_eq!(group.leader(3), Some(1));
     let later = ballot(present.number + 1, 2);
-    let said = group.say(3, member(2), refuse(none, later, later));
+    let reported = group.say(3, member(2), refuse(none, later, later));
     assert_eq!(group.leader(3), Some(2));
     assert!(
-        matches!(said[..], [(2, Body::Read { number: 0 })]),
-        "{said:?}"
+        matches!(reported[..], [(2, Body::Read { number: 0 })]),
+        "{reported:?}"
     );
     let own = ballot(present.number + 2, 3);
     assert_eq!(group.say(3, member(2), refuse(none, own, own)), []);
@@ -241,8 +250,8 @@ fn a_refusal_leads_to_the_leader_that_is_there() {
     assert_eq!(group.say(1, member(2), refuse(later, later, none)), []);
     assert_eq!(group.say(1, member(2), refuse(present, present, none)), []);
     assert!(group.node(1).leads());
-    let said = group.say(1, member(2), refuse(present, later, none));
-    assert_eq!(prepared(&said), [2, 3]);
+    let reported = group.say(1, member(2), refuse(present, later, none));
+    assert_eq!(prepared(&reported), [2, 3]);
     assert!(!group.node(1).leads());
     // A candidate steps back for a later promise of its own ballot alone.
     let stands = ballot(later.number + 1, 1);
@@ -288,12 +297,12 @@ fn a_leader_in_a_new_life_leads_no_more_and_other_lives_change_nothing() {
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
     for life in [1, 5] {
-        group.tell(3, Delta::Joined(Member::new(2, life)));
+        group.notify(3, Delta::Joined(Member::new(2, life)));
         assert_eq!(group.leader(3), Some(1));
     }
-    group.tell(3, Delta::Refuted(member(1)));
+    group.notify(3, Delta::Refuted(member(1)));
     assert_eq!(group.leader(3), Some(1));
-    group.tell(3, Delta::Joined(Member::new(1, 2)));
+    group.notify(3, Delta::Joined(Member::new(1, 2)));
     assert_eq!(group.leader(3), None);
 }
 
@@ -302,7 +311,7 @@ fn messages_go_to_the_latest_life_that_is_known() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
-    group.tell(1, Delta::Joined(Member::new(2, 5)));
+    group.notify(1, Delta::Joined(Member::new(2, 5)));
     group.taken();
     group.command(1, Command::Propose(8));
     let to: Vec<Member> = group.wire.iter().map(|it| it.1).collect();
@@ -316,8 +325,8 @@ fn two_that_lead_in_turns_come_to_an_end_without_a_timer() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.deliver();
-    group.tell(3, Delta::Failed(member(1)));
-    group.tell(2, Delta::Failed(member(1)));
+    group.notify(3, Delta::Failed(member(1)));
+    group.notify(2, Delta::Failed(member(1)));
     group.command(1, Command::Propose(8));
     let mut elections = Vec::new();
     for _ in 0..40 {

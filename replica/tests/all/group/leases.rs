@@ -19,7 +19,7 @@ fn leased() -> Group {
 }
 
 fn readable(group: &Group) -> usize {
-    group.told(1, |it| matches!(it, Event::Readable { .. }))
+    group.notified(1, |it| matches!(it, Event::Readable { .. }))
 }
 
 /// The host asks when the lease has just ended, before the timer ticks.

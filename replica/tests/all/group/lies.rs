@@ -130,7 +130,7 @@ fn with_version(version: u64) -> Vec<Body<u16>> {
         accept(low, 0, version, &[]),
         holds(version, 0),
         holds(0, version),
-        Body::Lacking {
+        Body::Missing {
             committed: version,
             wants: selvedge_replica::Wants::Entries,
         },
@@ -274,9 +274,9 @@ fn the_end_of_the_own_life_is_refused_and_that_of_a_former_one_is_not() {
     assert!(matches!(ended, Err(Reject::OwnEnd(_))));
     let ended = group.step(1, Input::Membership(Delta::Confirmed(member(1))));
     assert!(matches!(ended, Err(Reject::OwnEnd(_))));
-    group.tell(1, Delta::Left(Member::new(1, 0)));
-    group.tell(1, Delta::Failed(member(1)));
-    group.tell(1, Delta::Suspected(member(1)));
+    group.notify(1, Delta::Left(Member::new(1, 0)));
+    group.notify(1, Delta::Failed(member(1)));
+    group.notify(1, Delta::Suspected(member(1)));
 }
 
 /// Answers without a question, or from nodes that are not members.
@@ -482,13 +482,13 @@ fn a_member_accepts_no_more_than_fits_into_a_frame() {
             })
         })
         .collect();
-    let said = group.say(1, member(2), accept(ballot(4, 2), 0, 0, &entries));
-    let [(2, Body::Accepted { end: 1..40, .. })] = said[..] else {
-        panic!("{said:?}");
+    let reported = group.say(1, member(2), accept(ballot(4, 2), 0, 0, &entries));
+    let [(2, Body::Accepted { end: 1..40, .. })] = reported[..] else {
+        panic!("{reported:?}");
     };
-    group.tell(1, Delta::Failed(member(2)));
+    group.notify(1, Delta::Failed(member(2)));
     group.taken();
-    let said = group.say(
+    let reported = group.say(
         1,
         member(3),
         Body::Prepare {
@@ -499,7 +499,7 @@ fn a_member_accepts_no_more_than_fits_into_a_frame() {
             handed_over: Ballot::default(),
         },
     );
-    let (_, body) = said.into_iter().next().unwrap();
+    let (_, body) = reported.into_iter().next().unwrap();
     let configuration = 1;
     let message = Message {
         configuration,
@@ -514,8 +514,11 @@ fn a_member_accepts_no_more_than_fits_into_a_frame() {
 fn a_member_stands_with_no_ballot_that_others_refuse() {
     for (number, stands) in [(BALLOT_MAX - 1, true), (BALLOT_MAX, false)] {
         let mut group = Group::of(&[1, 2, 3]);
-        let said = group.say(2, member(3), prepare(ballot(number, 3)));
-        assert!(matches!(said[..], [(3, Body::Promise { .. })]), "{said:?}");
+        let reported = group.say(2, member(3), prepare(ballot(number, 3)));
+        assert!(
+            matches!(reported[..], [(3, Body::Promise { .. })]),
+            "{reported:?}"
+        );
         group.command(2, Command::Stand);
         assert_eq!(!group.taken().is_empty(), stands);
         assert_eq!(group.node(2).counters().elections, u64::from(stands));
@@ -542,11 +545,11 @@ fn a_failure_of_a_former_life_is_counted_and_changes_nothing() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.deliver();
-    group.tell(2, Delta::Joined(Member::new(1, 2)));
+    group.notify(2, Delta::Joined(Member::new(1, 2)));
     let before = group.node(2).clone();
-    group.tell(2, Delta::Failed(member(1)));
+    group.notify(2, Delta::Failed(member(1)));
     assert_eq!(group.node(2).counters().old_lives, 1);
     assert_eq!(*group.node(2), before, "counters are not compared");
-    group.tell(2, Delta::Failed(Member::new(1, 2)));
+    group.notify(2, Delta::Failed(Member::new(1, 2)));
     assert_eq!(group.node(2).counters().old_lives, 1);
 }

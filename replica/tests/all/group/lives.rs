@@ -26,7 +26,7 @@ fn restored() -> Group {
     assert_eq!(group.node(3).me(), Member::new(3, 3));
     assert_eq!(group.node(3).voter(), Member::new(3, 1));
     for id in [1, 2] {
-        group.tell(id, Delta::Joined(Member::new(3, 3)));
+        group.notify(id, Delta::Joined(Member::new(3, 3)));
     }
     group.wait(Span::secs(1));
     group
@@ -102,15 +102,15 @@ fn a_former_process_that_still_runs_does_not_vote_beside_the_next_one() {
     };
     former.judged(3, member(1), 1, learn).unwrap();
     assert_eq!(former.node(3).configuration(), &next);
-    let said = former.say(3, member(1), prepare());
-    assert!(!said.iter().any(is_promise), "{said:?}");
+    let reported = former.say(3, member(1), prepare());
+    assert!(!reported.iter().any(is_promise), "{reported:?}");
 
     let me = Member::new(3, 4);
     let node = Replica::new(me, Config::new(), next, Journal::default()).unwrap();
     let mut later = Group::of(&[1]);
     later.nodes = vec![Driver::new(node)];
-    let said = later.say(3, member(1), prepare());
-    assert!(said.iter().any(is_promise), "{said:?}");
+    let reported = later.say(3, member(1), prepare());
+    assert!(reported.iter().any(is_promise), "{reported:?}");
 }
 
 /// Returns true if a member with memory since `began`, now in `present`, votes where it is named
@@ -229,7 +229,7 @@ fn founders_begin_in_any_life_and_are_named_anew_in_any_other() {
         let me = Member::new(3, life + 1);
         group.nodes[2] = Driver::new(Replica::newcomer(me, Config::new()).unwrap());
         for id in [1, 2] {
-            group.tell(id, Delta::Joined(me));
+            group.notify(id, Delta::Joined(me));
         }
         let mut voted = Vec::new();
         for _ in 0..100 {
@@ -273,7 +273,7 @@ fn a_founder_with_storage_votes_in_later_lives_under_either_name() {
     }
     assert!(node.votes());
     group.nodes[2] = Driver::new(node);
-    group.tell(1, Delta::Joined(me));
+    group.notify(1, Delta::Joined(me));
     group.wait(Span::secs(2));
     assert_eq!(group.node(1).configuration().number, 1, "it was named anew");
     group.command(1, Command::Configure(lives(&[0, 0, life + 1])));
@@ -326,14 +326,14 @@ fn two_histories(again: impl FnOnce(Member, u64) -> Node) -> (Vec<u16>, Vec<u16>
     let at = group.at(3);
     group.nodes[at] = Driver::new(again(member(3), 2));
     // Now 1 is cut off, or far away.
-    group.tell(2, Delta::Failed(member(1)));
+    group.notify(2, Delta::Failed(member(1)));
     group.command(2, Command::Propose(22));
     group.wait_without(Span::secs(5), &[1]);
     let takes = group.node(3).configuration().number == 1;
     let histories = (group.state(1).to_vec(), group.state(2).to_vec());
     // Where nothing was decided meanwhile, all is well when 1 is present again.
     if histories.1.is_empty() {
-        group.tell(2, Delta::Refuted(member(1)));
+        group.notify(2, Delta::Refuted(member(1)));
         group.wait(Span::secs(5));
         let mut next = Configuration::of([1, 3].map(member));
         next.number = 0;
@@ -418,7 +418,7 @@ fn no_state_of_a_configuration_up_to_the_mark_is_taken() {
         let mut source = Group::of(&[1]);
         source.nodes = vec![Driver::new(node)];
         let wants = selvedge_replica::Wants::State;
-        let asks = Body::Lacking {
+        let asks = Body::Missing {
             committed: 0,
             wants,
         };
@@ -459,16 +459,19 @@ fn a_node_that_dropped_its_memory_gives_no_number_again() {
     );
     group.wait(Span::secs(1));
     assert!(group.node(3).votes());
-    let before = group.told(3, |it| matches!(it, Event::Applied { .. }));
+    let before = group.notified(3, |it| matches!(it, Event::Applied { .. }));
     group.command(3, Command::Propose(4));
     group.wait(Span::secs(1));
     assert_eq!(group.state(1), [1, 2, 3, 4]);
     assert_eq!(group.state(3), [1, 2, 3, 4]);
     assert_eq!(
-        group.told(3, |it| matches!(it, Event::Applied { .. })),
+        group.notified(3, |it| matches!(it, Event::Applied { .. })),
         before + 1
     );
-    assert_eq!(group.told(3, |it| matches!(it, Event::Overtaken { .. })), 0);
+    assert_eq!(
+        group.notified(3, |it| matches!(it, Event::Overtaken { .. })),
+        0
+    );
 }
 
 /// Not each commit is a fact. A peer that lies sends other entries for committed versions, and one more: the
@@ -523,13 +526,13 @@ fn a_state_that_lacks_an_update_is_given_up_when_a_witness_comes_back() {
         }
         let mut group = Group::of(&[3]);
         group.nodes = vec![Driver::new(node)];
-        let asks = Body::Lacking {
+        let asks = Body::Missing {
             committed: 0,
             wants: selvedge_replica::Wants::State,
         };
-        let said = group.say(3, member(1), asks);
+        let reported = group.say(3, member(1), asks);
         let is_page = |it: &(u64, Body<u16>)| matches!(it.1, Body::Page { .. });
-        assert_eq!(said.iter().any(is_page), !lacks_update, "{said:?}");
+        assert_eq!(reported.iter().any(is_page), !lacks_update, "{reported:?}");
     }
 }
 
@@ -549,11 +552,11 @@ fn a_configuration_up_to_the_mark_causes_no_question() {
             is_active: true,
         };
         group.judged(2, member(1), number, body).unwrap();
-        let said = group.taken();
+        let reported = group.taken();
         assert_eq!(
-            !said.is_empty(),
+            !reported.is_empty(),
             is_asked,
-            "configuration {number}: {said:?}"
+            "configuration {number}: {reported:?}"
         );
     }
 }

@@ -31,8 +31,8 @@ fn a_restart_without_memory_has_no_vote_until_it_is_named_again() {
     let at = group.at(3);
     group.nodes[at] = Driver::new(fresh);
     assert!(!group.node(3).votes());
-    group.tell(1, Delta::Joined(me));
-    group.tell(2, Delta::Joined(me));
+    group.notify(1, Delta::Joined(me));
+    group.notify(2, Delta::Joined(me));
     group.wait(Span::secs(2));
     assert!(group.node(3).votes());
     assert_eq!(group.node(3).configuration().number, 2);
@@ -80,7 +80,7 @@ fn the_former_members_keep_the_state_until_the_next_ones_have_it() {
     group.wait(Span::secs(30));
     assert_eq!(group.state(4), [7]);
     assert_eq!(
-        group.told(1, |it| matches!(
+        group.notified(1, |it| matches!(
             it,
             Event::Fact(selvedge_replica::Fact::Retired)
         )),
@@ -146,7 +146,7 @@ fn a_member_that_restarts_invites_nobody() {
     group.command(1, Command::Propose(7));
     group.wait(Span::secs(1));
     group.restart_with_storage(3, &first);
-    group.tell(3, Delta::Joined(member(2)));
+    group.notify(3, Delta::Joined(member(2)));
     assert!(invited(&group.taken()).is_empty());
     assert!(invited(&group.pass(3, Span::secs(1))).is_empty());
 }
@@ -167,9 +167,15 @@ fn the_next_configuration_fits_into_a_frame_of_the_present_one() {
         group.command(1, Command::Propose(7));
         match group.step(1, Input::Command(Command::Configure(next))) {
             Ok(()) => assert!(!refused),
-            Err(Reject::TooLong { len: said, room }) => {
-                assert_eq!(said, len);
-                assert!(refused || said == room + 1, "the first one that is refused");
+            Err(Reject::TooLong {
+                len: reported,
+                room,
+            }) => {
+                assert_eq!(reported, len);
+                assert!(
+                    refused || reported == room + 1,
+                    "the first one that is refused"
+                );
                 refused = true;
             }
             Err(other) => panic!("{other}"),
@@ -190,8 +196,8 @@ fn a_node_that_is_no_member_any_more_says_what_it_does_not_answer() {
     group.command(1, Command::Configure(next));
     group.wait(Span::secs(5));
     let abandoned = |it: &Event<Journal>| matches!(it, Event::Abandoned { number: 1, .. });
-    assert_eq!(group.told(3, abandoned), 1);
-    assert_eq!(group.told(3, |it| *it == Event::Unreadable(5)), 1);
+    assert_eq!(group.notified(3, abandoned), 1);
+    assert_eq!(group.notified(3, |it| *it == Event::Unreadable(5)), 1);
     assert_eq!(group.node(3).waiting(), 0);
 }
 
@@ -230,8 +236,8 @@ fn settings_that_cannot_work_are_refused() {
     let refused = Replica::new(member(1), config, first, Journal::default());
     assert!(matches!(refused, Err(Reject::Config(_))));
     assert!(Node::newcomer(member(1), config).is_err());
-    let said = config.check().unwrap_err().to_string();
-    assert_eq!(said, "attempts is 0: set it to 1 or more, up to 255");
+    let reported = config.check().unwrap_err().to_string();
+    assert_eq!(reported, "attempts is 0: set it to 1 or more, up to 255");
 }
 
 /// A stored memory with damage in one place at a time.

@@ -110,7 +110,7 @@ impl Group {
         self.step(id, Input::Command(command)).unwrap();
     }
 
-    fn tell(&mut self, id: u64, delta: Delta) {
+    fn notify(&mut self, id: u64, delta: Delta) {
         self.step(id, Input::Membership(delta)).unwrap();
     }
 
@@ -218,7 +218,7 @@ impl Group {
         self.node(id).leader().map(|it| it.0.0)
     }
 
-    fn told(&self, id: u64, is_it: impl Fn(&Event<Journal>) -> bool) -> usize {
+    fn notified(&self, id: u64, is_it: impl Fn(&Event<Journal>) -> bool) -> usize {
         self.events
             .iter()
             .filter(|(at, event)| *at == id && is_it(event))

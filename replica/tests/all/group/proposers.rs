@@ -170,9 +170,9 @@ fn a_proposer_that_is_forgotten_on_the_way_is_told_with_the_commit() {
     group.deliver();
     let forgotten =
         |it: &Event<Journal>| matches!(it, Event::Forgotten { by, number: 2 } if *by == member(2));
-    assert_eq!(group.told(2, forgotten), 1);
+    assert_eq!(group.notified(2, forgotten), 1);
     let any = |it: &Event<Journal>| matches!(it, Event::Forgotten { .. });
-    assert_eq!((group.told(1, any), group.told(2, any)), (0, 1));
+    assert_eq!((group.notified(1, any), group.notified(2, any)), (0, 1));
     assert_eq!(group.node(2).waiting(), 1, "the relayed one");
     group.command(2, Command::Propose(23));
     assert_eq!(sent(&mut group), [(3, 3)]);
@@ -195,7 +195,10 @@ fn all_proposals_of_a_proposer_that_is_forgotten_are_lost() {
     group.deliver();
     group.command(1, Command::Propose(12));
     group.deliver();
-    assert_eq!(group.told(2, |it| matches!(it, Event::Forgotten { .. })), 2);
+    assert_eq!(
+        group.notified(2, |it| matches!(it, Event::Forgotten { .. })),
+        2
+    );
     assert_eq!(group.node(2).waiting(), 0);
     group.wait(Span::secs(1));
     assert_eq!(group.state(3), [21, 11, 12]);
@@ -221,7 +224,7 @@ fn a_member_that_relays_for_one_that_is_forgotten_goes_on_with_its_own_numbers()
     group.deliver();
     let forgotten =
         |it: &Event<Journal>| matches!(it, Event::Forgotten { by, .. } if *by == client);
-    assert_eq!(group.told(2, forgotten), 1);
+    assert_eq!(group.notified(2, forgotten), 1);
     group.command(2, Command::Propose(22));
     assert_eq!(sent(&mut group), [(2, 1)]);
 }
@@ -263,7 +266,7 @@ fn a_row_that_was_begun_again_goes_on_when_the_former_one_is_said_to_be_forgotte
     assert_eq!(sent(&mut group), [(3, 3)]);
     group.pass(2, Span::millis(200));
     let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { number: 2, .. });
-    assert_eq!(group.told(2, forgotten), 1);
+    assert_eq!(group.notified(2, forgotten), 1);
     group.command(2, Command::Propose(24));
     assert_eq!(sent(&mut group), [(4, 3)]);
     group.wait(Span::secs(1));
@@ -287,7 +290,7 @@ fn own_numbers_go_on_whatever_becomes_of_what_is_relayed() {
     group.pass(2, Span::millis(200));
     let forgotten =
         |it: &Event<Journal>| matches!(it, Event::Forgotten { by, .. } if *by == client);
-    assert_eq!(group.told(2, forgotten), 1);
+    assert_eq!(group.notified(2, forgotten), 1);
     group.command(2, Command::Propose(22));
     assert_eq!(sent(&mut group), [(2, 1)]);
 }

@@ -13,7 +13,7 @@ fn a_read_takes_a_round_and_with_a_lease_none() {
     group.command(1, Command::Propose(7));
     group.deliver();
     group.wait(Span::secs(2));
-    let readable = |group: &Group| group.told(1, |it| matches!(it, Event::Readable { .. }));
+    let readable = |group: &Group| group.notified(1, |it| matches!(it, Event::Readable { .. }));
     // The lease has ended: a round.
     let before = group.sent;
     group.command(1, Command::Read(1));
@@ -40,7 +40,7 @@ fn a_leader_that_slept_does_not_answer_by_its_lease() {
     group.command(1, Command::Read(1));
     group.deliver();
     for id in [2, 3] {
-        group.tell(id, Delta::Failed(member(1)));
+        group.notify(id, Delta::Failed(member(1)));
     }
     // While the lease runs, no other member leads; then node 2 does, and decides.
     group.wait_without(Span::millis(900), &[1]);
@@ -49,15 +49,15 @@ fn a_leader_that_slept_does_not_answer_by_its_lease() {
     assert!(group.node(2).leads());
     group.command(2, Command::Propose(8));
     group.deliver_without(&[1]);
-    let before = group.told(1, |it| matches!(it, Event::Readable { .. }));
+    let before = group.notified(1, |it| matches!(it, Event::Readable { .. }));
     group.command(1, Command::Read(2));
     assert_eq!(
-        group.told(1, |it| matches!(it, Event::Readable { .. })),
+        group.notified(1, |it| matches!(it, Event::Readable { .. })),
         before
     );
     group.wait(Span::secs(3));
     assert_eq!(
-        group.told(1, |it| matches!(it, Event::Readable { read: 2, .. })),
+        group.notified(1, |it| matches!(it, Event::Readable { read: 2, .. })),
         1
     );
     assert_eq!(group.state(1), [7, 8]);
@@ -74,7 +74,7 @@ fn a_leader_that_handed_over_has_no_lease_any_more() {
     let mut group = Group::new(&first, &[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.deliver();
-    let readable = |group: &Group| group.told(1, |it| matches!(it, Event::Readable { .. }));
+    let readable = |group: &Group| group.notified(1, |it| matches!(it, Event::Readable { .. }));
     group.command(1, Command::Read(1));
     group.deliver();
     group.command(1, Command::Read(2));
@@ -107,7 +107,7 @@ fn a_round_that_is_lost_is_sent_again() {
     }
     group.wait(Span::secs(1));
     assert_eq!(
-        group.told(1, |it| matches!(it, Event::Readable { read: 1, .. })),
+        group.notified(1, |it| matches!(it, Event::Readable { read: 1, .. })),
         1
     );
     assert_eq!(group.pass(1, Span::secs(1)), []);
@@ -134,7 +134,7 @@ fn a_question_of_a_former_life_holds_no_read_up() {
         group.wait(Config::new().resend);
     }
     assert_eq!(
-        group.told(1, |it| matches!(it, Event::Readable { read: 5, .. })),
+        group.notified(1, |it| matches!(it, Event::Readable { read: 5, .. })),
         1
     );
 }
@@ -158,7 +158,7 @@ fn a_read_is_not_answered_with_the_end_of_its_configuration() {
     within(&mut group, &[2, 3]);
     assert_eq!(group.state(4), [7, 8]);
     for id in [2, 3] {
-        group.tell(id, Delta::Failed(member(1)));
+        group.notify(id, Delta::Failed(member(1)));
     }
     group.command(3, Command::Read(1));
     while !group.node(2).leads() {
@@ -200,6 +200,9 @@ fn a_read_is_not_answered_by_a_node_that_leaves_in_the_same_step() {
     group.wait(Span::secs(2));
     let readable = |it: &Event<Journal>| matches!(it, Event::Readable { .. });
     assert_eq!(group.state(1), [0u16; 0]);
-    assert_eq!(group.told(1, readable), 0);
-    assert_eq!(group.told(1, |it| matches!(it, Event::Unreadable(1))), 1);
+    assert_eq!(group.notified(1, readable), 0);
+    assert_eq!(
+        group.notified(1, |it| matches!(it, Event::Unreadable(1))),
+        1
+    );
 }

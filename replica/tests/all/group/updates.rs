@@ -54,7 +54,7 @@ fn updates_that_are_proposed_together_travel_together() {
     assert_eq!(group.sent - before, 9);
     group.wait(Span::secs(1));
     let applied = |it: &Event<Journal>| matches!(it, Event::Applied { by, .. } if by.id.0 == 3);
-    assert_eq!(group.told(3, applied), 64);
+    assert_eq!(group.notified(3, applied), 64);
 
     let before = group.sent;
     group.command(3, Command::ProposeAll(Vec::new()));
@@ -80,10 +80,13 @@ fn a_proposal_that_is_relayed_twice_is_applied_once() {
     group.wait(Span::secs(1));
     assert_eq!(group.state(1), [1, 2]);
     let overtaken = |it: &Event<Journal>| matches!(it, Event::Overtaken { number: 1, .. });
-    assert_eq!((group.told(3, overtaken), group.told(1, overtaken)), (1, 1));
+    assert_eq!(
+        (group.notified(3, overtaken), group.notified(1, overtaken)),
+        (1, 1)
+    );
     // Also behind the next one of its row.
     group.command(3, Command::Relay(proposal(1)));
-    assert_eq!(group.told(3, overtaken), 2);
+    assert_eq!(group.notified(3, overtaken), 2);
 }
 
 /// A group that remembers one proposer.
@@ -100,7 +103,7 @@ fn a_proposer_that_was_forgotten_is_told_so_and_begins_again() {
     group.wait(Span::secs(1));
     // It knows that it was forgotten.
     let forgotten = |it: &Event<Journal>| matches!(it, Event::Forgotten { .. });
-    assert_eq!(group.told(1, forgotten), 0);
+    assert_eq!(group.notified(1, forgotten), 0);
     let late = Proposal {
         by: member(2),
         number: 2,
@@ -111,7 +114,7 @@ fn a_proposer_that_was_forgotten_is_told_so_and_begins_again() {
     for relay in [1, 3] {
         group.command(relay, Command::Relay(late.clone()));
         group.wait(Span::secs(1));
-        assert_eq!(group.told(relay, forgotten), 1);
+        assert_eq!(group.notified(relay, forgotten), 1);
     }
     group.command(2, Command::Propose(13));
     group.wait(Span::secs(1));

@@ -20,7 +20,7 @@ fn two_holders_and_a_witness_survive_the_loss_of_one() {
         Err(Reject::NoMember)
     );
     for id in [2, 3] {
-        group.tell(id, Delta::Failed(member(1)));
+        group.notify(id, Delta::Failed(member(1)));
     }
     group.command(2, Command::Propose(8));
     group.wait_without(Span::secs(2), &[1]);
@@ -42,18 +42,18 @@ fn what_a_witness_alone_has_accepted_is_waited_for() {
     group.deliver_without(&[2]);
     assert_eq!(group.state(1), [7, 8]);
     for id in [2, 3] {
-        group.tell(id, Delta::Failed(member(1)));
+        group.notify(id, Delta::Failed(member(1)));
     }
     group.command(2, Command::Propose(9));
     group.wait_without(Span::secs(5), &[1]);
     assert_eq!(group.state(2), [7]);
     assert!(!group.node(2).leads());
     assert_eq!(
-        group.told(2, |it| matches!(it, Event::Unavailable { .. })),
+        group.notified(2, |it| matches!(it, Event::Unavailable { .. })),
         1
     );
-    group.tell(2, Delta::Refuted(member(1)));
-    group.tell(3, Delta::Refuted(member(1)));
+    group.notify(2, Delta::Refuted(member(1)));
+    group.notify(3, Delta::Refuted(member(1)));
     group.wait(Span::secs(5));
     assert_eq!(group.state(2), [7, 8, 9]);
 }
@@ -98,14 +98,14 @@ fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
         Voter::witness(member(3)),
     ];
     let mut group = Group::new(&Configuration::new(voters), &[1, 2, 3, 4]);
-    let lacking = Body::Lacking {
+    let missing = Body::Missing {
         committed: 0,
         wants: Wants::State,
     };
-    assert_eq!(group.say(3, member(9), lacking.clone()), []);
+    assert_eq!(group.say(3, member(9), missing.clone()), []);
     group.command(1, Command::Propose(7));
     group.deliver();
-    let said = group.say(3, member(9), lacking.clone());
+    let reported = group.say(3, member(9), missing.clone());
     let [
         (
             9,
@@ -113,16 +113,16 @@ fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
                 is_active: true, ..
             },
         ),
-    ] = said[..]
+    ] = reported[..]
     else {
-        panic!("{said:?}");
+        panic!("{reported:?}");
     };
     // A former member gave the state up. It would be asked again for each answer.
     let next = Configuration::of([1, 4].map(member));
     group.command(1, Command::Configure(next));
     group.wait(Span::secs(2));
     assert_eq!(group.node(2).state(), None);
-    assert_eq!(group.say(2, member(9), lacking.clone()), []);
+    assert_eq!(group.say(2, member(9), missing.clone()), []);
     // A node that knows of no configuration has nothing to send.
     let newcomer = Replica::newcomer(member(4), Config::new()).unwrap();
     let at = group.at(4);
@@ -135,7 +135,7 @@ fn a_witness_tells_which_nodes_have_the_state_once_it_knows() {
         },
         offset: 0,
     };
-    assert_eq!(group.say(4, member(9), lacking), []);
+    assert_eq!(group.say(4, member(9), missing), []);
     assert_eq!(group.say(4, member(9), fetch), []);
 }
 
@@ -190,7 +190,7 @@ fn two_witnesses_that_name_each_other_are_not_asked_in_turn() {
     let asked = |group: &mut Group, number: u64, from: u64, holder: u64| {
         let body = named(number, holder, from);
         group.judged(2, member(from), number, body).unwrap();
-        let is_question = |it: &(u64, Body<u16>)| matches!(it.1, Body::Lacking { .. });
+        let is_question = |it: &(u64, Body<u16>)| matches!(it.1, Body::Missing { .. });
         let taken = group.taken().into_iter().filter(is_question);
         taken.map(|it| it.0).collect::<Vec<u64>>()
     };
@@ -255,9 +255,9 @@ fn a_member_that_lacks_the_state_does_not_ask_a_witness_for_each_of_its_answers(
         configuration: Box::new(group.node(3).configuration().clone()),
         is_active: true,
     };
-    for said in group.say(2, member(3), current) {
-        let lacking = matches!(said, (3, Body::Lacking { .. }));
-        assert!(!lacking, "{said:?}");
+    for reported in group.say(2, member(3), current) {
+        let missing = matches!(reported, (3, Body::Missing { .. }));
+        assert!(!missing, "{reported:?}");
     }
     let before = group.sent;
     for _ in 0..1_000 {

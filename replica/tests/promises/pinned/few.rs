@@ -167,11 +167,11 @@ fn a_node_that_knows_no_later_member_asks_the_nodes_that_are_here() {
     let mut with_witness = Configuration::of([1, 2].map(member));
     with_witness.voters[1].is_witness = true;
     for first in [alone, with_witness] {
-        seek(&first);
+        find_leader(&first);
     }
 }
 
-fn seek(first: &Configuration) {
+fn find_leader(first: &Configuration) {
     let mut few = Few::new([node(1, first, 0), node(2, first, 0), node(3, first, 0)]);
     let next = Configuration::of([member(2)]);
     few.input(1, Input::Command(Command::Read(1)));
@@ -214,7 +214,7 @@ fn a_newcomer_that_is_named_as_a_witness_asks_for_what_it_lacks() {
     };
     let from = member(1);
     few.input(3, Input::Message { from, message });
-    assert!(matches!(few.wire[0].2.body, Body::Lacking { .. }));
+    assert!(matches!(few.wire[0].2.body, Body::Missing { .. }));
 }
 
 /// A newcomer that was named as a witness, in a group that had decided nothing, got a message of

@@ -67,12 +67,12 @@ fn an_entry_that_fits_into_frames_no_more_is_part_of_the_state() {
     step(&mut leader, Input::Command(Command::Configure(second)));
     propose_long(&mut leader, 2, 1);
     assert_eq!(leader.machine().version(), 3);
-    let lacking = |committed| Body::Lacking {
+    let missing = |committed| Body::Missing {
         committed,
         wants: Wants::Entries,
     };
-    assert_eq!(pages(&hear(&mut leader, 2, lacking(0))), [(3, 0)]);
-    let sent = hear(&mut leader, 2, lacking(2));
+    assert_eq!(pages(&receive(&mut leader, 2, missing(0))), [(3, 0)]);
+    let sent = receive(&mut leader, 2, missing(2));
     assert!(matches!(sent[0].1, Body::Learn { after: 2, .. }));
 }
 
@@ -95,11 +95,11 @@ fn a_leader_tells_all_members_that_it_is_there() {
         end: 0,
         tail: [].into_iter().collect(),
     };
-    hear(&mut leader, 2, promise);
+    receive(&mut leader, 2, promise);
     assert!(leader.machine().leads());
-    hear(&mut leader, 2, Body::Read { number: 0 });
-    hear(&mut leader, 3, Body::Read { number: 0 });
-    let mut told = Vec::new();
+    receive(&mut leader, 2, Body::Read { number: 0 });
+    receive(&mut leader, 3, Body::Read { number: 0 });
+    let mut notified = Vec::new();
     for round in 2..4 {
         let accepted = Body::Accepted {
             ballot: Ballot {
@@ -110,13 +110,13 @@ fn a_leader_tells_all_members_that_it_is_there() {
             committed: 0,
             round,
         };
-        let sent = hear(&mut leader, 2, accepted);
-        told.extend(sent.iter().filter_map(|it| match it.1 {
+        let sent = receive(&mut leader, 2, accepted);
+        notified.extend(sent.iter().filter_map(|it| match it.1 {
             Body::ReadAt { .. } => Some(it.0),
             _ => None,
         }));
     }
-    assert_eq!(told, [2, 3]);
+    assert_eq!(notified, [2, 3]);
 }
 
 fn with_witness(ids: &[u64], witness: u64) -> Configuration {
@@ -143,7 +143,7 @@ fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
         end: 0,
         tail: [].into_iter().collect(),
     };
-    hear(&mut leader, 3, promise);
+    receive(&mut leader, 3, promise);
     for from in [2, 3] {
         let accepted = Body::Accepted {
             ballot: Ballot {
@@ -154,7 +154,7 @@ fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
             committed: 0,
             round: 1,
         };
-        hear(&mut leader, from, accepted);
+        receive(&mut leader, from, accepted);
     }
     let effects = propose_long(&mut leader, 1, 1);
     let order = effects.iter().filter_map(|it| match it {
@@ -184,10 +184,10 @@ fn a_candidate_does_not_wait_for_what_only_a_witness_has() {
         end,
         tail: [].into_iter().collect(),
     };
-    hear(&mut node, 4, promise(2, 1));
-    hear(&mut node, 2, promise(0, 0));
+    receive(&mut node, 4, promise(2, 1));
+    receive(&mut node, 2, promise(0, 0));
     assert!(!node.machine().leads());
-    hear(&mut node, 3, promise(0, 0));
+    receive(&mut node, 3, promise(0, 0));
     assert!(node.machine().leads());
 }
 

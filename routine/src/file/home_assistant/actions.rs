@@ -40,7 +40,7 @@ impl Reader {
         for (nth, node) in many(node).iter().enumerate() {
             let place = place.nth(nth);
             let read = self.step(node, &place, &mut all, &mut gates);
-            self.told(read);
+            self.warned(read);
             if all.steps.len() > MOST {
                 let fault = Fault::TooManyCommands(all.steps.len());
                 return Err(place.fault(node.mark, fault));
@@ -223,7 +223,7 @@ impl Reader {
             .iter()
             .filter(|it| Some(it.key.as_str()) != key && it.key != "entity_id")
         {
-            self.told::<()>(Err(super::key(entry, &place.key("data"))));
+            self.warned::<()>(Err(super::key(entry, &place.key("data"))));
         }
         let mut devices = Vec::new();
         let target = one(given, &["target"]);

@@ -50,7 +50,7 @@ impl Reader {
                     continue;
                 }
                 let read = self.condition(node, &place);
-                if let Some(clause) = self.told(read) {
+                if let Some(clause) = self.warned(read) {
                     self.known.guard(&mut steps, &clause, node.mark, &place)?;
                     self.known
                         .keep_apart(&steps, &[&clause], node.mark, &place)?;
@@ -61,7 +61,7 @@ impl Reader {
         let list = place.key(&asked.key);
         for (nth, node) in many(&asked.value).iter().enumerate() {
             let read = self.trigger(node, days, &list.nth(nth));
-            triggers.extend(self.told(read).into_iter().flatten());
+            triggers.extend(self.warned(read).into_iter().flatten());
         }
         if steps.is_empty() && !self.missed.is_empty() {
             // Its constructs that are not understood were reported.

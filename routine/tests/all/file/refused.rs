@@ -270,7 +270,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
             "device \"d\" cannot be \"1\" and \"1\" at once",
         ),
     ];
-    for (text, place, said) in cases {
+    for (text, place, reported) in cases {
         let error = match Home::read(text.as_bytes()) {
             Ok(home) => panic!("{text} was read: {home:#?}"),
             Err(error) => error,
@@ -279,7 +279,7 @@ fn what_is_refused_is_named_with_its_place_and_the_mend() {
         assert_eq!(path, place, "{text}: {error}");
         let message = error.to_string();
         assert!(message.starts_with(place), "{text}: {message}");
-        assert!(message.contains(said), "{text}: {message}");
+        assert!(message.contains(reported), "{text}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
 }
@@ -303,47 +303,47 @@ fn modes_urgencies_and_cool_downs_that_mean_nothing_are_refused() {
         );
         Home::read(text.as_bytes()).map(|_| ())
     };
-    let said = |routine: &str, command: &str, trigger: &str| {
+    let reported = |routine: &str, command: &str, trigger: &str| {
         let refused = read(routine, command, trigger).unwrap_err().to_string();
-        let (said, _) = refused.rsplit_once(", at line ").unwrap();
-        said.to_owned()
+        let (reported, _) = refused.rsplit_once(", at line ").unwrap();
+        reported.to_owned()
     };
     assert_eq!(read("", "", ""), Ok(()));
     assert_eq!(
-        said("", r#", "preemptible": true"#, ""),
+        reported("", r#", "preemptible": true"#, ""),
         "routines[0].CommandList[0].preemptible: preemptible is true and the command does not hold its device: give a hold_ms above zero, or leave it out"
     );
     assert_eq!(
-        said(r#""mode": "queued","#, "", ""),
+        reported(r#""mode": "queued","#, "", ""),
         "routines[0].limit: the mode is queued and there is no limit: give how many runs may be unfinished, from 1"
     );
     for limit in ["0", "65536", "-1"] {
         assert_eq!(
-            said(&format!(r#""mode": "queued", "limit": {limit},"#), "", ""),
+            reported(&format!(r#""mode": "queued", "limit": {limit},"#), "", ""),
             format!("routines[0].limit: the limit is {limit}: give a whole number from 1 to 65535")
         );
     }
     assert_eq!(
-        said(r#""mode": "queud", "limit": 1,"#, "", ""),
+        reported(r#""mode": "queud", "limit": 1,"#, "", ""),
         "routines[0].mode: \"queud\" is no mode: did you mean \"queued\"? else give parallel, single, restart or queued"
     );
-    assert!(said(r#""moed": "single","#, "", "").contains("did you mean \"mode\"?"));
-    assert!(said("", r#", "preemptable": true"#, "").contains("did you mean \"preemptible\"?"));
-    assert!(said("", "", r#", "cool_down_ms": 1"#).contains("did you mean \"cooldown_ms\"?"));
+    assert!(reported(r#""moed": "single","#, "", "").contains("did you mean \"mode\"?"));
+    assert!(reported("", r#", "preemptable": true"#, "").contains("did you mean \"preemptible\"?"));
+    assert!(reported("", "", r#", "cool_down_ms": 1"#).contains("did you mean \"cooldown_ms\"?"));
     for mode in ["", r#""mode": "single","#] {
         let routine = format!(r#"{mode} "limit": 2,"#);
         assert_eq!(
-            said(&routine, "", ""),
+            reported(&routine, "", ""),
             "routines[0].limit: a limit is only for the mode queued: remove it, or set mode to queued"
         );
     }
     assert_eq!(
-        said("", "", r#", "cooldown_ms": 0"#),
+        reported("", "", r#", "cooldown_ms": 0"#),
         "triggers[0].cooldown_ms: it is 0: give milliseconds above zero, or leave it out"
     );
     for urgency in ["256", "-1"] {
         assert_eq!(
-            said(&format!(r#""urgency": {urgency},"#), "", ""),
+            reported(&format!(r#""urgency": {urgency},"#), "", ""),
             format!(
                 "routines[0].urgency: the urgency is {urgency}: give a whole number from 0 to 255"
             )

@@ -7,7 +7,7 @@ use crate::{Command, Outcome, Reject, Timer};
 
 /// Disarms the ticks of a device without a command in flight or a question of the hub.
 pub(super) fn is_over(id: u64, cx: &mut Context<'_, Home>) {
-    for tick in [Tick::Answers, Tick::Does, Tick::Refuses, Tick::Says] {
+    for tick in [Tick::Answers, Tick::Does, Tick::Refuses, Tick::Reports] {
         cx.disarm(tick(id));
     }
 }
@@ -29,7 +29,7 @@ impl Thing {
         }
         cx.arm(Tick::Does(id), Span::ZERO);
         if may_echo {
-            cx.arm(Tick::Says(id), Span::ZERO);
+            cx.arm(Tick::Reports(id), Span::ZERO);
         }
         if may_refuse {
             cx.arm(Tick::Refuses(id), Span::ZERO);
@@ -79,7 +79,7 @@ impl Home {
             token,
             state,
         };
-        self.tell(Input::Command(answer), cx)
+        self.notify(Input::Command(answer), cx)
     }
 
     /// Reports this outcome of the device's command.
@@ -107,7 +107,7 @@ impl Home {
             token,
             outcome,
         };
-        match self.tell(Input::Command(command), cx) {
+        match self.notify(Input::Command(command), cx) {
             // The hub no longer waits for it: this happens under published rules.
             Err(Reject::UnknownToken { .. }) => Ok(()),
             other => other,
@@ -115,7 +115,7 @@ impl Home {
     }
 
     /// Does the device's command and reports its state.
-    pub(super) fn says(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    pub(super) fn reports(&mut self, id: u64, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let Some(thing) = self.thing(id) else {
             return Ok(());
         };
@@ -126,7 +126,7 @@ impl Home {
         cx.disarm(Tick::Refuses(id));
         let (device, state) = (NodeId(id), value);
         let report = Command::Observed { device, state };
-        self.tell(Input::Command(report), cx)
+        self.notify(Input::Command(report), cx)
     }
 
     /// Ends the time in which earlier commands act.
@@ -142,7 +142,7 @@ impl Home {
         }
         cx.disarm(Tick::Acts(id));
         is_over(id, cx);
-        self.tell(Input::Tick(Timer::Late(device)), cx)
+        self.notify(Input::Tick(Timer::Late(device)), cx)
     }
 
     /// Makes the outcome of the command unknown.
@@ -167,6 +167,6 @@ impl Home {
             self.faults -= 1;
         }
         is_over(id, cx);
-        self.tell(Input::Tick(Timer::Timeout(device)), cx)
+        self.notify(Input::Tick(Timer::Timeout(device)), cx)
     }
 }

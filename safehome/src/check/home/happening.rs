@@ -38,14 +38,14 @@ impl Home {
                     }
                     _ => Command::Submit(routine),
                 };
-                let told = self.tell(Input::Command(command), cx);
-                if let Err(Reject::Unfinished { .. } | Reject::QueueFull { .. }) = told {
+                let notified = self.notify(Input::Command(command), cx);
+                if let Err(Reject::Unfinished { .. } | Reject::QueueFull { .. }) = notified {
                     if let Some(submitted) = self.submitted.get_mut(nth) {
                         *submitted = None;
                     }
                     self.finished += 1;
                 } else {
-                    told?;
+                    notified?;
                 }
                 if !self.in_order {
                     for (other, it) in happenings.iter().enumerate() {
@@ -60,7 +60,7 @@ impl Home {
                     let is_open = self.hub().unfinished().any(|it| it.0 == *routine);
                     if is_open {
                         let cancel = Command::Cancel(*routine);
-                        self.tell(Input::Command(cancel), cx)?;
+                        self.notify(Input::Command(cancel), cx)?;
                     }
                 }
             }
@@ -72,7 +72,7 @@ impl Home {
                 if let Some(Happening::Restarts(_)) = happenings.get(nth) {
                     cx.arm(Tick::IsBack(id), Span::secs(1));
                 }
-                self.tell(Input::Membership(Delta::Failed(Member::new(id, 0))), cx)?;
+                self.notify(Input::Membership(Delta::Failed(Member::new(id, 0))), cx)?;
             }
             Some(Happening::Resumes) => self.resumes(cx)?,
             None => {}
@@ -94,6 +94,6 @@ impl Home {
             // No property is about this; `clash` breaks one in its place.
             Err(_) => self.clash = true,
         }
-        self.tell(Input::Command(Command::Resume), cx)
+        self.notify(Input::Command(Command::Resume), cx)
     }
 }

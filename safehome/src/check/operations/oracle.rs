@@ -121,7 +121,7 @@ impl Serial {
 
 impl Witness {
     /// Checks that the reported order explains the end.
-    pub(super) fn follow_told(&self) -> Result<(), String> {
+    pub(super) fn follow_notified(&self) -> Result<(), String> {
         let mut serial = Serial::new(self.end.len());
         for placed in &self.order {
             match placed {
@@ -135,10 +135,10 @@ impl Witness {
                 }
             }
         }
-        let (told, end) = (&serial.states, &self.end);
-        if told != end {
+        let (notified, end) = (&serial.states, &self.end);
+        if notified != end {
             return Err(format!(
-                "the order that was told ends in {told:?}, not {end:?}"
+                "the order that was told ends in {notified:?}, not {end:?}"
             ));
         }
         Ok(())
@@ -164,17 +164,21 @@ impl Witness {
             if seen.contains(&situation) {
                 continue;
             }
-            let (left, told, serial) = &situation;
-            let is_all_told = self.chains.iter().zip(told).all(|(it, at)| it.len() == *at);
-            if left.is_empty() && is_all_told && serial.states == self.end {
+            let (left, notified, serial) = &situation;
+            let is_all_notified = self
+                .chains
+                .iter()
+                .zip(notified)
+                .all(|(it, at)| it.len() == *at);
+            if left.is_empty() && is_all_notified && serial.states == self.end {
                 return Verdict::Explained;
             }
-            for (device, (chain, &next)) in self.chains.iter().zip(told).enumerate() {
+            for (device, (chain, &next)) in self.chains.iter().zip(notified).enumerate() {
                 let Some(link) = chain.get(next) else {
                     continue;
                 };
-                let mut told = told.clone();
-                if let Some(it) = told.get_mut(device) {
+                let mut notified = notified.clone();
+                if let Some(it) = notified.get_mut(device) {
                     *it += 1;
                 }
                 let id = NodeId(device as u64);
@@ -183,17 +187,17 @@ impl Witness {
                     Link::Failed => after.put_up(id, false),
                     Link::Restarted => after.put_up(id, true),
                     Link::Set(state) => {
-                        open.push((left.clone(), told.clone(), after.clone()));
+                        open.push((left.clone(), notified.clone(), after.clone()));
                         after.set(id, *state);
                     }
                 }
-                open.push((left.clone(), told, after));
+                open.push((left.clone(), notified, after));
             }
             for &id in left {
                 let mut after = serial.clone();
                 if after.routine(id, self).is_ok() {
                     let left = left.iter().filter(|it| **it != id).copied().collect();
-                    open.push((left, told.clone(), after));
+                    open.push((left, notified.clone(), after));
                 }
             }
             seen.insert(situation);

@@ -305,7 +305,7 @@ impl<'a> World<'a> {
                     if let Some(thing) = self.things.get_mut(nth) {
                         thing.is_up = !thing.is_up;
                     }
-                    self.tell_status(nth)?;
+                    self.report_status(nth)?;
                 }
             } else {
                 return Ok(());
@@ -354,9 +354,11 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let is_routine = |it: &&Placed<u8>| matches!(it, Placed::Routine(_));
-        let told = self.witness.order.iter().filter(is_routine).count();
-        if told != self.witness.committed.len() {
-            return Err(format!("{told} of the committed routines have their place"));
+        let notified = self.witness.order.iter().filter(is_routine).count();
+        if notified != self.witness.committed.len() {
+            return Err(format!(
+                "{notified} of the committed routines have their place"
+            ));
         }
         let (order, routines) = (&self.witness.order, &self.witness.routines);
         let is_skipped = |id, nth| self.witness.skipped.contains_key(&(id, nth));
@@ -366,7 +368,7 @@ impl<'a> World<'a> {
             ));
         }
         if self.unordered == 0 {
-            self.witness.follow_told()?;
+            self.witness.follow_notified()?;
         }
         if verdict == Some(Verdict::Unexplained) {
             let (end, chains) = (&self.witness.end, &self.witness.chains);

@@ -58,23 +58,23 @@ impl Home {
         for nth in 0..devices {
             let device = NodeId(nth as u64);
             let state = Some(0);
-            home.tell(Command::Device { device, state }).unwrap();
+            home.notify(Command::Device { device, state }).unwrap();
         }
         home
     }
 
-    pub(crate) fn tell(&mut self, command: Command<u8>) -> Result<(), Reject> {
+    pub(crate) fn notify(&mut self, command: Command<u8>) -> Result<(), Reject> {
         self.input(Input::Command(command))
     }
 
     fn input(&mut self, input: Input<Hub<u8>>) -> Result<(), Reject> {
         let mut effects = Vec::new();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let told = self
+        let notified = self
             .hub
             .step(self.now, &mut rng, input, |it| effects.push(it));
         self.carry_out(effects);
-        told
+        notified
     }
 
     fn carry_out(&mut self, effects: Vec<Effect<Hub<u8>>>) {
@@ -104,7 +104,7 @@ impl Home {
     }
 
     pub(crate) fn submit(&mut self, steps: Vec<Step<u8>>) -> RoutineId {
-        self.tell(Command::Submit(Routine { steps })).unwrap();
+        self.notify(Command::Submit(Routine { steps })).unwrap();
         let accepted = |(_, event): &(Time, Event<u8>)| match event {
             Event::Accepted(id) => Some(*id),
             _ => None,
@@ -134,12 +134,12 @@ impl Home {
             self.states[nth] = value;
         }
         let device = NodeId(nth as u64);
-        let told = Command::Outcome {
+        let notified = Command::Outcome {
             device,
             token,
             outcome,
         };
-        self.tell(told).unwrap();
+        self.notify(notified).unwrap();
     }
 
     /// Cancels the command in flight to the device, without a report.
@@ -151,7 +151,7 @@ impl Home {
     pub(crate) fn by_hand(&mut self, nth: usize, state: u8) {
         self.states[nth] = state;
         let device = NodeId(nth as u64);
-        self.tell(Command::Observed { device, state }).unwrap();
+        self.notify(Command::Observed { device, state }).unwrap();
     }
 
     /// The commands issued to a device, with `true` for routines and `false` for rollbacks.
@@ -169,7 +169,7 @@ impl Home {
     }
 
     /// Feeds a report of the membership service.
-    pub(crate) fn hear(&mut self, delta: Delta) {
+    pub(crate) fn receive(&mut self, delta: Delta) {
         self.input(Input::Membership(delta)).unwrap();
     }
 
@@ -189,7 +189,7 @@ impl Home {
             if let Some(nth) = self.flights.iter().position(lands) {
                 let (token, value, _) = self.flights[nth].take().unwrap();
                 self.states[nth] = value;
-                self.tell(Command::Outcome {
+                self.notify(Command::Outcome {
                     device: NodeId(nth as u64),
                     token,
                     outcome: Outcome::Done,

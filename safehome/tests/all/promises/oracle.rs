@@ -162,11 +162,11 @@ impl Oracle {
             (
                 Reject::QueueFull {
                     routine,
-                    limit: told,
+                    limit: notified,
                 },
                 Mode::Queued { limit },
             ) => {
-                let is_full = many >= usize::from(limit.get()) && limit == told;
+                let is_full = many >= usize::from(limit.get()) && limit == notified;
                 must(is_full && first == Some(routine), "there is room")
             }
             (why, _) => Err(format!("that is no reason: {why}")),
@@ -242,7 +242,7 @@ impl Oracle {
     ) -> Found {
         must(token > self.last_token, "a token comes twice")?;
         self.last_token = token;
-        must(thing.is_told_up, "a command to a device that is down")?;
+        must(thing.is_notified_up, "a command to a device that is down")?;
         must(thing.open.is_none(), "two commands on their way")?;
         let is_settled = thing.doubt.is_none_or(|it| it.2 <= now);
         must(is_settled, "a command while another one may act late")?;
@@ -321,7 +321,7 @@ impl Oracle {
             SkipReason::Down(device) => {
                 let is_its = device == step.device || asked(device);
                 must(
-                    is_its && !thing(device).is_told_up,
+                    is_its && !thing(device).is_notified_up,
                     "that device is not down",
                 )
             }
@@ -382,9 +382,9 @@ impl Oracle {
         let record = self.records.get_mut(&id).unwrap();
         must(record.stage == Stage::Aborting(why), "for another reason")?;
         record.stage = Stage::Aborted;
-        let told: BTreeSet<NodeId> = undo.iter().map(|it| it.0).collect();
-        must(told.len() == undo.len(), "a device comes twice")?;
-        must(record.touched.is_subset(&told), "a device is missing")?;
+        let notified: BTreeSet<NodeId> = undo.iter().map(|it| it.0).collect();
+        must(notified.len() == undo.len(), "a device comes twice")?;
+        must(record.touched.is_subset(&notified), "a device is missing")?;
         for (device, undo) in undo {
             let thing = things.iter_mut().find(|it| it.id == *device).unwrap();
             match undo {
@@ -420,7 +420,7 @@ impl Oracle {
             .map(|it| it.id)
             .zip(beginning.iter().copied())
             .collect();
-        let mut told: Vec<RoutineId> = Vec::new();
+        let mut notified: Vec<RoutineId> = Vec::new();
         for placed in &self.order {
             match placed {
                 Placed::Set { device, state } => {
@@ -429,16 +429,16 @@ impl Oracle {
                 Placed::Routine(id) => {
                     let record = &self.records[id];
                     must(record.stage == Stage::Committed, "it is not committed")?;
-                    must(!told.contains(id), "it has two places in the order")?;
+                    must(!notified.contains(id), "it has two places in the order")?;
                     // A skipped command has no effect that needs an order.
                     let is_later = |it: &&RoutineId| {
                         let theirs = &self.records[*it];
                         let shares = || !theirs.did().is_disjoint(&record.did());
                         **it > *id && theirs.is_like(record) && shares()
                     };
-                    let like = told.iter().find(is_later);
+                    let like = notified.iter().find(is_later);
                     must(like.is_none(), "the last of those that set the same loses")?;
-                    told.push(*id);
+                    notified.push(*id);
                     follow(record, &mut serial, things)?;
                 }
                 Placed::Failed(_) | Placed::Restarted(_) => {}
@@ -449,10 +449,10 @@ impl Oracle {
             .values()
             .filter(|it| it.stage == Stage::Committed);
         must(
-            told.len() == committed.count(),
+            notified.len() == committed.count(),
             "one has no place in the order",
         )?;
-        for thing in things.iter().filter(|it| it.is_told_up && !it.is_stuck) {
+        for thing in things.iter().filter(|it| it.is_notified_up && !it.is_stuck) {
             let expected = serial[&thing.id];
             if expected.is_some_and(|it| it != thing.state) {
                 return Err(format!("{} should be in {expected:?}", thing.id));

@@ -36,7 +36,7 @@ pub(crate) struct Open {
     pub(crate) is_old: bool,
     pub(crate) is_asked: bool,
     /// The device was in its state before the outcome was known, and had reported that.
-    pub(crate) is_said: bool,
+    pub(crate) is_reported: bool,
 }
 
 /// A device as it is.
@@ -48,10 +48,10 @@ pub(crate) struct Thing {
     pub(crate) is_known: bool,
     pub(crate) is_up: bool,
     /// The last report of that to the hub.
-    pub(crate) is_told_up: bool,
+    pub(crate) is_notified_up: bool,
     pub(crate) lateness: Span,
     pub(crate) sent: Vec<Sent>,
-    pub(crate) says: VecDeque<Report>,
+    pub(crate) reports: VecDeque<Report>,
     pub(crate) open: Option<Open>,
     /// A command with this token and for this state may act until then; its outcome is unknown.
     pub(crate) doubt: Option<(u64, u8, Time)>,
@@ -71,10 +71,10 @@ impl Thing {
             state,
             is_known,
             is_up: true,
-            is_told_up: true,
+            is_notified_up: true,
             lateness: Span::ZERO,
             sent: Vec::new(),
-            says: VecDeque::new(),
+            reports: VecDeque::new(),
             open: None,
             doubt: None,
             is_stuck: false,
@@ -94,19 +94,20 @@ impl Thing {
         };
         let token = sent.token;
         let is_its = |it: &Report| matches!(it, Report::Outcome(of, _) if *of == token);
-        if self.says.iter().any(is_its) {
+        if self.reports.iter().any(is_its) {
             return false;
         }
         sent.is_done = true;
         self.state = sent.value;
-        self.says.push_back(Report::Outcome(token, Outcome::Done));
+        self.reports
+            .push_back(Report::Outcome(token, Outcome::Done));
         true
     }
 
     pub(crate) fn refuses(&mut self) {
         if let Some(at) = self.sent.iter().position(|it| !it.is_done) {
             let token = self.sent.remove(at).token;
-            self.says
+            self.reports
                 .push_back(Report::Outcome(token, Outcome::Refused));
         }
     }
@@ -140,7 +141,7 @@ impl Thing {
 
     /// Loses all outcomes that are in flight.
     pub(crate) fn loses_outcomes(&mut self) {
-        self.says
+        self.reports
             .retain(|it| matches!(it, Report::State(_) | Report::Hand(..)));
     }
 }

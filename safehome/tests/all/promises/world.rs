@@ -50,7 +50,7 @@ selvedge_sim::counts! {
 
 /// The result of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Notified {
     Taken,
     Refused(Reject),
     /// The host stopped before it stored the step.
@@ -135,10 +135,10 @@ impl World {
     fn comes(&mut self, device: NodeId) {
         let mut thing = Thing::new(device, self.below(4) as u8, self.below(6) > 0);
         let state = thing.is_known.then_some(thing.state);
-        self.tell(Command::Device { device, state }, |_| {});
+        self.notify(Command::Device { device, state }, |_| {});
         if self.below(3) == 0 {
             let lateness = Span::millis([200, 3_000, 60_000][self.below(3) as usize]);
-            self.tell(Command::Lateness { device, lateness }, |_| {});
+            self.notify(Command::Lateness { device, lateness }, |_| {});
             thing.lateness = lateness;
         }
         self.beginning.push(state);
@@ -170,17 +170,17 @@ impl World {
         };
         self.input(Input::Membership(delta), |it| {
             let thing = &mut it.things[nth];
-            if is_up && !core::mem::replace(&mut thing.is_told_up, is_up) {
+            if is_up && !core::mem::replace(&mut thing.is_notified_up, is_up) {
                 (thing.is_stuck, thing.refusals) = (false, 0);
             }
-            thing.is_told_up = is_up;
+            thing.is_notified_up = is_up;
         });
     }
 
     /// Passes the next report of the device to the hub.
     pub(crate) fn reports(&mut self, nth: usize) {
         let device = self.things[nth].id;
-        match self.things[nth].says.front().copied() {
+        match self.things[nth].reports.front().copied() {
             None => {}
             Some(report @ (Report::State(state) | Report::Hand(state, _))) => {
                 let is_new = self.hub.machine().state(device) != Some(&state);
@@ -197,13 +197,13 @@ impl World {
                     None => Command::Observed { device, state },
                 };
                 // Repeated until the hub has received it.
-                self.tell(command, |it| {
+                self.notify(command, |it| {
                     it.oracle.hand = hand.map(|urgency| (device, urgency));
                     let thing = &mut it.things[nth];
-                    thing.says.pop_front();
+                    thing.reports.pop_front();
                     let is_its = |it: &mut Open| {
-                        it.is_said = it.value == state;
-                        it.is_said
+                        it.is_reported = it.value == state;
+                        it.is_reported
                     };
                     let is_late = thing.doubt.is_some_and(|it| it.1 == state);
                     let is_echo = thing.open.as_mut().is_some_and(is_its) || is_late;
@@ -211,7 +211,7 @@ impl World {
                 });
             }
             Some(Report::Outcome(token, outcome)) => {
-                self.things[nth].says.pop_front();
+                self.things[nth].reports.pop_front();
                 self.lands(nth, token, outcome);
             }
         }
@@ -224,7 +224,7 @@ impl World {
         if thing.lateness == Span::ZERO {
             thing.sent.retain(|it| it.token != token);
         }
-        while !self.things[nth].says.is_empty() {
+        while !self.things[nth].reports.is_empty() {
             self.reports(nth);
         }
     }
@@ -238,7 +238,7 @@ impl World {
             token,
             outcome,
         };
-        let told = self.tell(command, |it| {
+        let notified = self.notify(command, |it| {
             it.counts.late += u64::from(!is_open);
             let thing = &mut it.things[nth];
             if outcome != Outcome::Unknown {
@@ -251,7 +251,7 @@ impl World {
                 (thing.is_stuck, thing.refusals) = (false, 0);
             }
         });
-        if matches!(told, Told::Refused(_)) && (is_open || is_late) {
+        if matches!(notified, Notified::Refused(_)) && (is_open || is_late) {
             self.broken("an outcome is refused");
         }
     }
@@ -268,7 +268,7 @@ impl World {
         let Some(open) = open else {
             return;
         };
-        if open.is_said && outcome == Outcome::Refused {
+        if open.is_reported && outcome == Outcome::Refused {
             self.counts.said_and_refused += 1;
             thing.is_stuck = false;
         }
@@ -328,27 +328,27 @@ impl World {
         });
     }
 
-    fn tell(&mut self, command: Command<u8>, mark: impl FnOnce(&mut Self)) -> Told {
+    fn notify(&mut self, command: Command<u8>, mark: impl FnOnce(&mut Self)) -> Notified {
         self.input(Input::Command(command), mark)
     }
 
     /// Takes a step; `mark` updates the oracle, if the step is not lost.
-    fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
+    fn input(&mut self, input: Input<Hub<u8>>, mark: impl FnOnce(&mut Self)) -> Notified {
         let mut events = Vec::new();
         let collect = |Effect::Event(event): Effect<Hub<u8>>| events.push(event);
         self.trace.line(|| format!("{:?} {input:?}", self.now));
         match self.hub.step(self.now, &mut self.choices, input, collect) {
             Ok(()) => self.stored(events, mark),
-            Err(reject) => Told::Refused(reject),
+            Err(reject) => Notified::Refused(reject),
         }
     }
 
     /// The step is stored, and its events are carried out, if the host does not stop before.
-    fn stored(&mut self, events: Vec<Event<u8>>, mark: impl FnOnce(&mut Self)) -> Told {
+    fn stored(&mut self, events: Vec<Event<u8>>, mark: impl FnOnce(&mut Self)) -> Notified {
         let stop = self.stop.take();
         if stop == Some(Stop::BeforeStoring) {
             self.restarts();
-            return Told::Lost;
+            return Notified::Lost;
         }
         let difference = self.hub.machine().difference(&mut self.last);
         self.differences.push(difference);
@@ -363,7 +363,7 @@ impl World {
         if stop.is_some() {
             self.restarts();
         }
-        Told::Taken
+        Notified::Taken
     }
 
     /// Stops and restarts the host.
@@ -390,7 +390,7 @@ impl World {
                 sent.until = Some(until);
             }
         }
-        if self.tell(Command::Resume, |_| {}) != Told::Taken {
+        if self.notify(Command::Resume, |_| {}) != Notified::Taken {
             self.broken("it does not come back");
         }
         for nth in 0..self.things.len() {
@@ -508,7 +508,7 @@ impl World {
             timeout: own.unwrap_or(self.config.timeout),
             is_old: false,
             is_asked: false,
-            is_said: false,
+            is_reported: false,
         });
         if !is_lost {
             thing.sent.push(Sent {
@@ -523,15 +523,16 @@ impl World {
     /// Checks after every step that the hub does not believe a wrong state of a device.
     fn looks(&self) {
         for thing in &self.things {
-            let is_heard = thing.open.is_none() && thing.doubt.is_none() && thing.says.is_empty();
+            let is_received =
+                thing.open.is_none() && thing.doubt.is_none() && thing.reports.is_empty();
             let known = self.hub.machine().state(thing.id);
-            if is_heard && known.is_some_and(|it| *it != thing.state) {
+            if is_received && known.is_some_and(|it| *it != thing.state) {
                 self.broken("the hub takes a device to be in another state");
             }
         }
         let open = self.oracle.records.iter().filter(|it| !it.1.is_finished());
-        let told = self.hub.machine().unfinished().map(|it| it.0);
-        if !told.eq(open.map(|it| *it.0)) {
+        let notified = self.hub.machine().unfinished().map(|it| it.0);
+        if !notified.eq(open.map(|it| *it.0)) {
             self.broken("others are unfinished");
         }
         self.all_wait();

@@ -81,7 +81,7 @@ fn a_damaged_state_is_refused_or_does_no_harm() {
 
 /// Does all commands, until no work is left.
 fn go_on(mut host: Host) {
-    let mut open = host.tell(Command::Resume).unwrap();
+    let mut open = host.notify(Command::Resume).unwrap();
     let down: Vec<NodeId> = (0..8)
         .map(NodeId)
         .filter(|it| !host.hub.machine().is_up(*it))
@@ -115,7 +115,7 @@ fn go_on(mut host: Host) {
                 outcome,
             };
             // After a timeout the hub does not wait for it.
-            open.extend(host.tell(done).unwrap_or_default());
+            open.extend(host.notify(done).unwrap_or_default());
         }
     }
     assert!(host.hub.machine().is_quiet(), "{:#?}", host.hub.machine());
@@ -154,12 +154,12 @@ const fn of_routine(routine: u64, flaw: Flaw) -> RestoreError {
 
 fn outcome(host: &mut Host, events: &[Event<u8>], outcome: Outcome) -> Vec<Event<u8>> {
     let (device, _, token) = issues(events)[0];
-    let told = Command::Outcome {
+    let notified = Command::Outcome {
         device,
         token,
         outcome,
     };
-    host.tell(told).unwrap()
+    host.notify(notified).unwrap()
 }
 
 fn held(device: NodeId, value: u8) -> Step<u8> {
@@ -169,7 +169,7 @@ fn held(device: NodeId, value: u8) -> Step<u8> {
 }
 
 fn submit(host: &mut Host, steps: Vec<Step<u8>>) -> Vec<Event<u8>> {
-    host.tell(Command::Submit(Routine { steps })).unwrap()
+    host.notify(Command::Submit(Routine { steps })).unwrap()
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn who_waits_has_done_nothing() {
         let steps = vec![Step::new(A, value), Step::new(B, value)];
         let terms = Terms::of("k", Mode::Queued { limit });
         let routine = Routine { steps };
-        host.tell(Command::SubmitAs { routine, terms }).unwrap();
+        host.notify(Command::SubmitAs { routine, terms }).unwrap();
     }
     let key = |length: usize| json!({"key": "k".repeat(length), "mode": {"Queued": {"limit": 2}}});
     let series = "/runs/0/1/terms/series";
@@ -382,7 +382,7 @@ fn places_on_a_device_are_in_an_order_that_they_can_have() {
     let issued = host.submit(&[(A, 2)]);
     outcome(&mut host, &issued, Outcome::Done);
     let (device, state) = (A, 9);
-    host.tell(Command::Observed { device, state }).unwrap();
+    host.notify(Command::Observed { device, state }).unwrap();
     host.submit(&[(A, 3)]);
     host.submit(&[(A, 4), (B, 4)]);
     let place = of_device(A, Flaw::Place);
@@ -499,7 +499,7 @@ fn places_on_a_device_are_in_an_order_that_they_can_have() {
 fn a_late_command_belongs_to_a_device_that_does_nothing_else() {
     let mut host = Host::new(Config::default());
     let (device, lateness) = (A, LONGEST_LATENESS);
-    host.tell(Command::Lateness { device, lateness }).unwrap();
+    host.notify(Command::Lateness { device, lateness }).unwrap();
     let issued = host.submit(&[(A, 1)]);
     let late = of_device(A, Flaw::Late);
     let longest = LONGEST_LATENESS.0;

@@ -55,11 +55,11 @@ impl Host {
         match input {
             Some(input) => {
                 // A refused input is no step.
-                let told = self
+                let notified = self
                     .hub
                     .step(self.now, &mut self.rng, input, |it| effects.push(it));
                 let facts = effects.iter().filter(|it| is_fact(it)).count();
-                assert_eq!(facts, usize::from(told.is_ok()), "one fact a step");
+                assert_eq!(facts, usize::from(notified.is_ok()), "one fact a step");
                 assert!(effects.first().is_none_or(is_fact), "and it comes first");
             }
             None => drop(

@@ -19,7 +19,7 @@ impl Host {
         let mut host = Self::of(Hub::new(config).unwrap());
         for device in [A, B] {
             let state = Some(0);
-            host.tell(Command::Device { device, state }).unwrap();
+            host.notify(Command::Device { device, state }).unwrap();
         }
         host
     }
@@ -32,28 +32,28 @@ impl Host {
         }
     }
 
-    pub(crate) fn tell(&mut self, command: Command<u8>) -> Result<Vec<Event<u8>>, Reject> {
+    pub(crate) fn notify(&mut self, command: Command<u8>) -> Result<Vec<Event<u8>>, Reject> {
         self.input(Input::Command(command))
     }
 
     pub(crate) fn input(&mut self, input: Input<Hub<u8>>) -> Result<Vec<Event<u8>>, Reject> {
         let mut events = Vec::new();
-        let told = self.hub.step(self.now, &mut self.rng, input, |it| {
+        let notified = self.hub.step(self.now, &mut self.rng, input, |it| {
             let Effect::Event(event) = it;
             events.push(event);
         });
-        told.map(|()| events)
+        notified.map(|()| events)
     }
 
     pub(crate) fn submit(&mut self, steps: &[(NodeId, u8)]) -> Vec<Event<u8>> {
         let steps = steps.iter().map(|it| Step::new(it.0, it.1)).collect();
-        self.tell(Command::Submit(Routine { steps })).unwrap()
+        self.notify(Command::Submit(Routine { steps })).unwrap()
     }
 
     pub(crate) fn restarted(&self) -> (Self, Vec<Event<u8>>) {
         let hub = self.hub.machine();
         let mut host = Self::of(Hub::restore(*hub.config(), hub.save()).unwrap());
-        let events = host.tell(Command::Resume).unwrap();
+        let events = host.notify(Command::Resume).unwrap();
         (host, events)
     }
 }

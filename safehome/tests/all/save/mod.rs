@@ -26,7 +26,7 @@ fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
     let events = host.submit(&[(A, 1)]);
     let token = issues(&events)[0].2;
     let events = host
-        .tell(Command::Observed {
+        .notify(Command::Observed {
             device: A,
             state: 9,
         })
@@ -34,7 +34,7 @@ fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
     assert_eq!(issues(&events), []);
     let outcome = Outcome::Refused;
     let device = A;
-    let events = host.tell(Command::Outcome {
+    let events = host.notify(Command::Outcome {
         device,
         token,
         outcome,
@@ -54,20 +54,20 @@ fn changes_by_hand_take_no_room() {
         token,
         outcome: Outcome::Done,
     };
-    host.tell(done).unwrap();
+    host.notify(done).unwrap();
     let size = |host: &Host| {
         postcard::to_allocvec(&host.hub.machine().save())
             .unwrap()
             .len()
     };
-    host.tell(Command::Observed {
+    host.notify(Command::Observed {
         device: A,
         state: 9,
     })
     .unwrap();
     let before = size(&host);
     for state in 10..100 {
-        host.tell(Command::Observed { device: A, state }).unwrap();
+        host.notify(Command::Observed { device: A, state }).unwrap();
     }
     assert_eq!(size(&host), before);
 }
@@ -103,7 +103,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     let mut host = Host::new(Config::default());
     let more = |host: &mut Host, device| {
         let (device, state) = (NodeId(device), Some(0));
-        host.tell(Command::Device { device, state }).unwrap();
+        host.notify(Command::Device { device, state }).unwrap();
     };
     for device in [3, 5, 7, 8] {
         more(&mut host, device);
@@ -112,7 +112,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     let nothing: [Vec<u64>; 4] = Default::default();
     assert_eq!(changed(&host, &mut last), nothing);
     for device in [A, NodeId(5), NodeId(8)] {
-        host.tell(Command::Remove(device)).unwrap();
+        host.notify(Command::Remove(device)).unwrap();
     }
     more(&mut host, 4);
     more(&mut host, 9);
@@ -127,33 +127,33 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     host.submit(&[(NodeId(3), 3)]);
     let found = changed(&host, &mut last);
     assert_eq!(found, [vec![], vec![], vec![1, 3, 4], vec![1, 2, 3, 4]]);
-    host.tell(Command::Cancel(RoutineId(2))).unwrap();
+    host.notify(Command::Cancel(RoutineId(2))).unwrap();
     assert_eq!(changed(&host, &mut last), [vec![], vec![], vec![], vec![2]]);
     // It is undone and has left; the one behind it waits until its device is restored.
     let (device, _, token) = tokens[1];
     let outcome = Outcome::Done;
-    let told = Command::Outcome {
+    let notified = Command::Outcome {
         device,
         token,
         outcome,
     };
-    let events = host.tell(told).unwrap();
+    let events = host.notify(notified).unwrap();
     assert_eq!(
         changed(&host, &mut last),
         [vec![], vec![2], vec![3], vec![]]
     );
     let (device, _, token) = issues(&events)[0];
-    let told = Command::Outcome {
+    let notified = Command::Outcome {
         device,
         token,
         outcome,
     };
-    host.tell(told).unwrap();
+    host.notify(notified).unwrap();
     assert_eq!(
         changed(&host, &mut last),
         [vec![], vec![], vec![3], vec![4]]
     );
     let (device, state) = (NodeId(9), 7);
-    host.tell(Command::Observed { device, state }).unwrap();
+    host.notify(Command::Observed { device, state }).unwrap();
     assert_eq!(changed(&host, &mut last), [vec![], vec![], vec![9], vec![]]);
 }

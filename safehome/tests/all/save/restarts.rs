@@ -19,7 +19,7 @@ fn what_was_on_its_way_is_asked_for_and_issued_again_only_if_it_was_not_done() {
         let (mut host, events) = host.restarted();
         assert_eq!(events, [Event::Ask { device: A, token }]);
         let events = host
-            .tell(Command::Answered {
+            .notify(Command::Answered {
                 device: A,
                 token,
                 state: u8::from(is_done),
@@ -40,7 +40,7 @@ fn what_cannot_be_asked_for_is_reconciled() {
     let token = issues(&events)[0].2;
     let (mut host, _) = host.restarted();
     let events = host
-        .tell(Command::Outcome {
+        .notify(Command::Outcome {
             device: A,
             token,
             outcome: Outcome::Unknown,
@@ -55,14 +55,14 @@ fn a_cancelled_command_that_was_not_done_is_not_issued_again() {
     let mut host = Host::new(Config::default());
     let events = host.submit(&[(A, 1)]);
     let token = issues(&events)[0].2;
-    host.tell(Command::Cancel(RoutineId(1))).unwrap();
+    host.notify(Command::Cancel(RoutineId(1))).unwrap();
     let (mut host, _) = host.restarted();
     let answer = Command::Answered {
         device: A,
         token,
         state: 0,
     };
-    let events = host.tell(answer).unwrap();
+    let events = host.notify(answer).unwrap();
     assert_eq!(issues(&events), []);
     assert!(host.hub.machine().is_quiet());
 }
@@ -73,7 +73,7 @@ fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
     let mut host = Host::new(Config::default());
     let token = issues(&host.submit(&[(A, 1)]))[0].2;
     let (device, state) = (A, 1);
-    host.tell(Command::Observed { device, state }).unwrap();
+    host.notify(Command::Observed { device, state }).unwrap();
     let (mut host, _) = host.restarted();
     let state = 0;
     let answer = Command::Answered {
@@ -81,9 +81,9 @@ fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
         token,
         state,
     };
-    let token = issues(&host.tell(answer).unwrap())[0].2;
+    let token = issues(&host.notify(answer).unwrap())[0].2;
     let outcome = Outcome::Refused;
-    host.tell(Command::Outcome {
+    host.notify(Command::Outcome {
         device,
         token,
         outcome,
@@ -99,7 +99,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
     let mut first = Step::new(A, 1);
     first.priority = Priority::BestEffort;
     let steps = vec![first, Step::new(B, 2)];
-    let events = host.tell(Command::Submit(Routine { steps })).unwrap();
+    let events = host.notify(Command::Submit(Routine { steps })).unwrap();
     let token = issues(&events)[0].2;
     let (mut host, _) = host.restarted();
     let failed = Delta::Failed(Member::new(A.0, 0));
@@ -109,7 +109,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
         token,
         state: 0,
     };
-    let events = host.tell(answer).unwrap();
+    let events = host.notify(answer).unwrap();
     let skipped = Event::Skipped {
         routine: RoutineId(1),
         step: 0,
@@ -125,7 +125,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
 fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
     let mut host = Host::new(Config::default());
     let lateness = Span::secs(60);
-    host.tell(Command::Lateness {
+    host.notify(Command::Lateness {
         device: B,
         lateness,
     })
@@ -135,7 +135,7 @@ fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
     let events = host.submit(&[(B, 2)]);
     let second = issues(&events)[0].2;
     let (mut host, _) = host.restarted();
-    host.tell(Command::Answered {
+    host.notify(Command::Answered {
         device: A,
         token: first,
         state: 1,
@@ -158,7 +158,7 @@ fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
     }
     host.hub.expire(host.now, &mut host.rng, |_| {});
     let events = host
-        .tell(Command::Answered {
+        .notify(Command::Answered {
             device: B,
             token: second,
             state: 0,
@@ -182,14 +182,14 @@ fn timers_are_set_again() {
     let mut step = Step::new(A, 1);
     step.hold = Span::secs(60);
     let steps = vec![step];
-    let events = host.tell(Command::Submit(Routine { steps })).unwrap();
+    let events = host.notify(Command::Submit(Routine { steps })).unwrap();
     let token = issues(&events)[0].2;
     let done = Command::Outcome {
         device: A,
         token,
         outcome: Outcome::Done,
     };
-    host.tell(done).unwrap();
+    host.notify(done).unwrap();
     let (mut host, events) = host.restarted();
     assert_eq!(events, []);
     assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
@@ -208,7 +208,7 @@ fn a_command_keeps_its_own_timeout() {
     let mut step = Step::new(A, 1);
     step.timeout = Some(Span::secs(60));
     let steps = vec![step];
-    host.tell(Command::Submit(Routine { steps })).unwrap();
+    host.notify(Command::Submit(Routine { steps })).unwrap();
     let (host, _) = host.restarted();
     assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
 }

@@ -60,7 +60,7 @@ fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
         let hub = Hub::restore(config(scheduler), host.hub.machine().save()).unwrap();
         let mut host = Host::of(hub);
         let mut issued = vec![(A, 1, token)];
-        issued.extend(issues(&host.tell(Command::Resume).unwrap()));
+        issued.extend(issues(&host.notify(Command::Resume).unwrap()));
         issued.extend(issues(&host.submit(&[(A, 4), (B, 4)])));
         let mut states = [0; 2];
         while let Some((device, state, token)) = issued.pop() {
@@ -70,7 +70,7 @@ fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
                 token,
                 outcome: Outcome::Done,
             };
-            issued.extend(issues(&host.tell(done).unwrap()));
+            issued.extend(issues(&host.notify(done).unwrap()));
         }
         assert!(host.hub.machine().is_quiet());
         assert_eq!(states, [4, 4], "{scheduler:?}");
@@ -87,20 +87,20 @@ fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
     issued.extend(issues(&host.submit(&[(A, 7)])));
     // It overtakes a command that is refused.
     let (device, state) = (A, 5);
-    host.tell(Command::Observed { device, state }).unwrap();
+    host.notify(Command::Observed { device, state }).unwrap();
     let mut outcome = Outcome::Refused;
     while let Some((device, _, token)) = issued.pop() {
-        let told = Command::Outcome {
+        let notified = Command::Outcome {
             device,
             token,
             outcome,
         };
-        issued.extend(issues(&host.tell(told).unwrap()));
+        issued.extend(issues(&host.notify(notified).unwrap()));
         outcome = Outcome::Done;
     }
     let hub = host.hub.machine();
     assert!(hub.is_quiet());
     assert_eq!(hub.state(A), Some(&7));
     let hub = Hub::restore(config(Visibility::Eventual), hub.save()).unwrap();
-    assert_eq!(issues(&Host::of(hub).tell(Command::Resume).unwrap()), []);
+    assert_eq!(issues(&Host::of(hub).notify(Command::Resume).unwrap()), []);
 }

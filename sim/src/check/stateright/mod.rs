@@ -197,14 +197,14 @@ impl<M: Machine, O: Observer<M>> stateright::Model for Stateright<M, O> {
 
     /// The step's effects, in the words of a [`Trace`](super::Trace).
     fn format_step(&self, _: &Self::State, step: Self::Action) -> Option<String> {
-        let told = step
+        let notified = step
             .action
             .and_then(|_| self.model.tell_step(&step.before, step.by, self.choices));
-        let Some(told) = told else {
+        let Some(notified) = notified else {
             return step.next.stuck().map(Incomplete::to_string);
         };
-        let effects = told.effects.iter().map(|effect| format!("-> {effect}"));
-        let after = Some(told.after).filter(|after| !after.is_empty());
+        let effects = notified.effects.iter().map(|effect| format!("-> {effect}"));
+        let after = Some(notified.after).filter(|after| !after.is_empty());
         let lines: Vec<String> = effects.chain(after).collect();
         Some(lines.join("\n"))
     }

@@ -422,13 +422,13 @@ mod tests {
             matches!(lossy, Verdict::Complete { states: 7, .. }),
             "{lossy}"
         );
-        let told = Disagreement {
+        let notified = Disagreement {
             ours,
             theirs: lossy,
         }
         .to_string();
         assert_eq!(
-            told,
+            notified,
             "the engines disagree: ours finds 16 states, 6 steps deep; \
              stateright finds 7 states, 6 steps deep"
         );

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use selvedge_core::Member;
 use selvedge_sim::check::{Bounds, Limits, Model};
 
-use crate::facts::{Counter, Teller, Voter};
+use crate::facts::{Counter, Notifier, Voter};
 
 /// Where the voter stands, behind two candidates that ask it once or twice.
 const VOTER: usize = 2;
@@ -101,7 +101,7 @@ fn a_step_of_storage_is_told_with_the_effects_that_waited_for_it() {
 #[test]
 fn events_that_are_no_facts_are_not_stored() {
     for (number, states) in [(1, 2), (2, 3)] {
-        let model = Model::with_members(vec![(Member::new(0, 0), Teller::default())])
+        let model = Model::with_members(vec![(Member::new(0, 0), Notifier::default())])
             .commands(0, [number])
             .durable(0)
             .always("folded in its time", move |state| {

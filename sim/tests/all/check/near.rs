@@ -5,12 +5,12 @@ use selvedge_sim::check::Model;
 
 /// Says a word, and from the first tick on another one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Says {
+struct Reports {
     word: String,
     then: Untracked<String>,
 }
 
-impl Machine for Says {
+impl Machine for Reports {
     type Message = ();
     type Timer = ();
     type Command = ();
@@ -34,8 +34,8 @@ impl Machine for Says {
 
 /// A model of a machine with the word `first` and, after one step, `then`; its property is that the
 /// word stays `first`.
-fn says(first: &str, then: &str) -> Model<Says> {
-    let machine = Says {
+fn reports(first: &str, then: &str) -> Model<Reports> {
+    let machine = Reports {
         word: first.to_owned(),
         then: Untracked(then.to_owned()),
     };
@@ -46,15 +46,15 @@ fn says(first: &str, then: &str) -> Model<Says> {
             Ok(())
         })
         .always("the first word", move |state| {
-            state.machines().all(|says| says.word == first)
+            state.machines().all(|reports| reports.word == first)
         })
 }
 
 #[test]
 fn a_machine_that_breaks_after_one_step_does_not_hold() {
-    let broken = says("abcdefg", "abcdefg\u{7}").verify().unwrap_err();
+    let broken = reports("abcdefg", "abcdefg\u{7}").verify().unwrap_err();
     assert_eq!((broken.0.outcome_name(), broken.0.steps), ("breaks", 1));
-    assert_eq!(says("abcdefg", "abcdefg").verify().unwrap(), 1);
+    assert_eq!(reports("abcdefg", "abcdefg").verify().unwrap(), 1);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_word_that_is_a_few_bytes_longer_is_another_state() {
                 let mut then = first.clone();
                 then.extend(core::iter::repeat_n('\0', more - 1));
                 then.push(char::from(last));
-                let broken = says(&first, &then).verify();
+                let broken = reports(&first, &then).verify();
                 let broken = broken.expect_err(&format!("{first:?} and {then:?} are one state"));
                 assert_eq!(broken.0.steps, 1, "{first:?} {then:?}");
             }

@@ -134,9 +134,9 @@ fn stateright_finds_the_same_panic() {
     let theirs = sometimes.for_stateright(&Limits::default());
     let theirs = theirs.checker().spawn_bfs().join();
     let steps = theirs.discovery(COMPLETE).unwrap().into_actions();
-    let told: Vec<String> = steps.iter().map(|it| format!("{it:?}")).collect();
+    let notified: Vec<String> = steps.iter().map(|it| format!("{it:?}")).collect();
     assert_eq!(
-        told,
+        notified,
         [
             "n0#0 is asked to 2",
             "2 from n0#0 to n10 arrives",

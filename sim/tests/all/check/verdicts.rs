@@ -199,12 +199,12 @@ fn the_caller_may_stop_it() {
         Ok(())
     };
     let model = toys(1, coins).commands(0, [0; 16]).always("true", |_| true);
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     let reports = model.check_with(&Limits::default(), &mut |states| {
-        heard.push(states);
+        received.push(states);
         ControlFlow::Break(())
     });
-    assert_eq!(heard.len(), 1);
+    assert_eq!(received.len(), 1);
     assert!(matches!(
         &reports[0].outcome,
         Outcome::Truncated {
@@ -236,11 +236,11 @@ fn a_model_with_a_mistake_says_so() {
         Incomplete::NoSuchNode { node: 5, .. }
     ));
     let deltas = vec![selvedge_core::Delta::Joined(member(1)); 64];
-    let none_is_told = Bounds {
+    let none_is_notified = Bounds {
         deltas: Some(0),
         ..Bounds::default()
     };
-    let model_with_64 = model().deltas(0, deltas).bounds(none_is_told);
+    let model_with_64 = model().deltas(0, deltas).bounds(none_is_notified);
     assert_eq!(model_with_64.verify().unwrap(), 8);
     let deltas = vec![selvedge_core::Delta::Joined(member(1)); 65];
     assert_eq!(

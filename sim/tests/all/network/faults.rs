@@ -4,7 +4,7 @@ use selvedge_sim::network::{
 };
 
 use crate::network::machines::{
-    Ask, Chatter, Told, Unwanted, assert_balanced, heard, line, member, quiet, talking,
+    Ask, Chatter, Notified, Unwanted, assert_balanced, line, member, quiet, received, talking,
 };
 
 /// 1 ms a hop, exactly.
@@ -39,12 +39,12 @@ fn a_partition_blocks_and_healing_unblocks() {
     }
     network.command(1, Ask::Shout(9)).unwrap();
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(1, 1), (4, 34), (0, 9)]);
+    assert_eq!(received(&mut network), [(1, 1), (4, 34), (0, 9)]);
     assert_eq!(network.counters().lost_no_path, 3);
     network.heal();
     say(&mut network, 0, 2, 5);
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(2, 5)]);
+    assert_eq!(received(&mut network), [(2, 5)]);
     assert_balanced(&network);
 }
 
@@ -56,7 +56,7 @@ fn what_is_sent_under_a_partition_stays_behind_when_it_heals() {
     say(&mut network, 1, 0, 2);
     network.heal();
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(2, 1)]);
+    assert_eq!(received(&mut network), [(2, 1)]);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_partition_that_cannot_be_changes_nothing() {
     );
     say(&mut network, 0, 2, 1);
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(2, 1)]);
+    assert_eq!(received(&mut network), [(2, 1)]);
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn a_crashed_node_gets_nothing_and_its_timers_die() {
     network.run_for(Span::secs(1));
     assert_eq!(network.crash(1), Ok(true));
     assert_eq!(network.crash(1), Ok(false));
-    let before = network.machine(1).unwrap().heard;
+    let before = network.machine(1).unwrap().received;
     assert_eq!(network.timers(1).count(), 0);
     drop(network.drain_events());
     network.run_for(Span::secs(1));
     assert!(network.events().iter().all(|&(_, node, _)| node == 0));
-    assert_eq!(network.machine(1).unwrap().heard, before);
+    assert_eq!(network.machine(1).unwrap().received, before);
     assert!(network.counters().lost_down >= 9);
     assert_eq!(
         network.command(1, Ask::Start),
@@ -115,7 +115,7 @@ fn a_restart_keeps_what_the_test_took_from_stable_storage() {
     let saved = network.machine(1).unwrap().clone();
     network.restart(1, member(1), saved).unwrap();
     assert_eq!(
-        (network.lives(1), network.machine(1).unwrap().heard),
+        (network.lives(1), network.machine(1).unwrap().received),
         (2, 1)
     );
     // Up, and without stable storage: it crashes first.
@@ -125,7 +125,7 @@ fn a_restart_keeps_what_the_test_took_from_stable_storage() {
     };
     network.restart(1, next, Chatter::quiet()).unwrap();
     assert_eq!(
-        (network.lives(1), network.machine(1).unwrap().heard),
+        (network.lives(1), network.machine(1).unwrap().received),
         (3, 0)
     );
     assert_eq!(network.member(1), Some(next));
@@ -134,13 +134,16 @@ fn a_restart_keeps_what_the_test_took_from_stable_storage() {
     say(&mut network, 1, 0, 3);
     drop(network.drain_events());
     wait(&mut network);
-    let told: Vec<_> = network
+    let notified: Vec<_> = network
         .drain_events()
-        .map(|(_, node, told)| (node, told))
+        .map(|(_, node, notified)| (node, notified))
         .collect();
     assert_eq!(
-        told,
-        [(1, Told::Heard(member(0), 2)), (0, Told::Heard(next, 3))]
+        notified,
+        [
+            (1, Notified::Received(member(0), 2)),
+            (0, Notified::Received(next, 3))
+        ]
     );
     let other = network.restart(1, member(0), Chatter::quiet());
     let (expected, found) = (NodeId(101), NodeId(100));
@@ -173,7 +176,7 @@ fn a_message_on_its_way_reaches_the_next_life() {
         .restart(1, Member::new(101, 1), Chatter::quiet())
         .unwrap();
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(1, 1)]);
+    assert_eq!(received(&mut network), [(1, 1)]);
 }
 
 #[test]
@@ -183,13 +186,16 @@ fn a_crashed_relay_breaks_the_path() {
     say(&mut network, 0, 2, 1);
     wait(&mut network);
     assert_eq!(
-        (heard(&mut network).len(), network.counters().lost_no_path),
+        (
+            received(&mut network).len(),
+            network.counters().lost_no_path
+        ),
         (0, 1)
     );
     network.restart(1, member(1), Chatter::quiet()).unwrap();
     say(&mut network, 0, 2, 2);
     wait(&mut network);
-    assert_eq!(heard(&mut network), [(2, 2)]);
+    assert_eq!(received(&mut network), [(2, 2)]);
 }
 
 #[test]
@@ -211,7 +217,7 @@ fn a_sleeping_node_hears_nothing_and_its_timers_wait() {
     network.run_until(Time(25_000_000));
     let happened: Vec<_> = network
         .drain_events()
-        .map(|(at, _, told)| (at.0, told == Told::Ticked))
+        .map(|(at, _, notified)| (at.0, notified == Notified::Ticked))
         .collect();
     let expected = [
         (501_000, false),
@@ -309,15 +315,15 @@ fn scheduled_actions_happen_in_order_at_their_times() {
         )
         .unwrap();
     network.run_until(Time(50_000));
-    let told: Vec<_> = network
+    let notified: Vec<_> = network
         .events()
         .iter()
-        .map(|(at, _, told)| (at.0, told.clone()))
+        .map(|(at, _, notified)| (at.0, notified.clone()))
         .collect();
     let expected = [(11_000, 1), (31_000, 3), (41_000, 4)];
     assert_eq!(
-        told,
-        expected.map(|(at, number)| (at, Told::Heard(member(0), number)))
+        notified,
+        expected.map(|(at, number)| (at, Notified::Received(member(0), number)))
     );
     assert_eq!(
         network.counters().failed_actions,
@@ -330,10 +336,10 @@ fn scheduled_actions_happen_in_order_at_their_times() {
 #[test]
 fn an_action_that_cannot_be_is_refused_when_scheduled() {
     let mut network = mesh(1);
-    let nobody = Err(NetworkError::NoSuchNode { node: 1, nodes: 1 });
+    let no_node = Err(NetworkError::NoSuchNode { node: 1, nodes: 1 });
     assert_eq!(
         network.schedule(Time::ZERO, Action::Crash { node: 1 }),
-        nobody
+        no_node
     );
     let groups = vec![vec![0, 0]];
     assert_eq!(

@@ -28,7 +28,7 @@ fn every_seed_is_run_once_in_order() {
 
 /// Passes, unless one of the tests below runs it in a process of its own.
 #[test]
-fn fails_when_told() {
+fn fails_when_notified() {
     let Ok(wanted) = std::env::var(WANTED) else {
         return;
     };
@@ -56,33 +56,36 @@ fn run(fails_at: &str, seed: Option<&str>) -> (bool, String) {
         command.env("SELVEDGE_SEED", seed);
     }
     let output = command.output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    (output.status.success(), said)
+    let reported = String::from_utf8(output.stderr).unwrap();
+    (output.status.success(), reported)
 }
 
 #[test]
 fn a_failure_names_its_seed_and_the_line_that_replays_it() {
-    let (passed, said) = run("17", None);
+    let (passed, reported) = run("17", None);
     let replay = "SELVEDGE_SEED=17 cargo test -p selvedge-sim -- --exact network::histories::fails_when_told";
     assert!(
-        !passed && said.contains("failed with seed 17") && said.contains(replay),
-        "{said}"
+        !passed && reported.contains("failed with seed 17") && reported.contains(replay),
+        "{reported}"
     );
-    let (passed, said) = run("17", Some("17"));
-    assert!(!passed && said.contains("seeds were [17]"), "{said}");
-    assert!(run("17", Some("16")).0);
-    let (passed, said) = run("18446744073709551615", Some("18446744073709551615"));
+    let (passed, reported) = run("17", Some("17"));
     assert!(
-        !passed && said.contains("seeds were [18446744073709551615]"),
-        "{said}"
+        !passed && reported.contains("seeds were [17]"),
+        "{reported}"
+    );
+    assert!(run("17", Some("16")).0);
+    let (passed, reported) = run("18446744073709551615", Some("18446744073709551615"));
+    assert!(
+        !passed && reported.contains("seeds were [18446744073709551615]"),
+        "{reported}"
     );
 }
 
 #[test]
 fn a_seed_that_is_no_number_fails_the_test() {
-    let (passed, said) = run("17", Some("seventeen"));
+    let (passed, reported) = run("17", Some("seventeen"));
     assert!(
-        !passed && said.contains("SELVEDGE_SEED is `seventeen`; expected a number"),
-        "{said}"
+        !passed && reported.contains("SELVEDGE_SEED is `seventeen`; expected a number"),
+        "{reported}"
     );
 }

@@ -3,7 +3,7 @@ use core::num::NonZeroU64;
 use selvedge_core::{Ratio, Span, Time};
 use selvedge_sim::network::{Link, Multicasts, NetworkError, Topology};
 
-use crate::network::machines::{Ask, assert_balanced, heard, line, member, quiet};
+use crate::network::machines::{Ask, assert_balanced, line, member, quiet, received};
 
 const MANY: u64 = 20_000;
 
@@ -84,7 +84,7 @@ fn hops_delay_within_their_bounds_and_put_messages_out_of_order() {
     let mut numbers = Vec::new();
     for (at, _, event) in network.drain_events() {
         seen[usize::try_from(at.0 - 200).unwrap()] += 1;
-        if let crate::network::machines::Told::Heard(_, number) = event {
+        if let crate::network::machines::Notified::Received(_, number) = event {
             numbers.push(number);
         }
     }
@@ -104,7 +104,7 @@ fn equal_delays_keep_the_order() {
         max_delay: Span(100),
         ..Link::default()
     };
-    let numbers: Vec<u32> = heard(&mut sent_over(2, link, 1))
+    let numbers: Vec<u32> = received(&mut sent_over(2, link, 1))
         .iter()
         .map(|&(_, number)| number)
         .collect();
@@ -163,7 +163,7 @@ fn a_multicast_reaches_the_neighbours_and_is_one_transmission() {
     network.set_size(|_| 7);
     network.command(1, Ask::Shout(9)).unwrap();
     network.run_for(Span::secs(1));
-    let mut got = heard(&mut network);
+    let mut got = received(&mut network);
     got.sort_unstable();
     assert_eq!(got, [(0, 9), (2, 9)]);
     let counters = network.counters();
@@ -190,7 +190,7 @@ fn links_change_in_mid_run() {
     network.set_link(Link::default()).unwrap();
     network.command(0, Ask::Say(member(1), 2)).unwrap();
     network.run_for(Span::secs(1));
-    assert_eq!(heard(&mut network), [(1, 2)]);
+    assert_eq!(received(&mut network), [(1, 2)]);
     let (min, max) = (Span(2), Span(1));
     let wrong = Link {
         min_delay: min,
@@ -214,7 +214,7 @@ fn the_longest_delay_there_is_does_not_overflow() {
     network.set_size(|_| usize::MAX);
     network.command(0, Ask::Say(member(2), 1)).unwrap();
     network.run_until(Time(u64::MAX));
-    assert_eq!(heard(&mut network), [(2, 1)]);
+    assert_eq!(received(&mut network), [(2, 1)]);
 }
 
 #[test]
@@ -231,8 +231,8 @@ fn a_node_loses_what_it_sends_and_is_sent_and_passes_on_the_rest() {
     assert_eq!((counters.delivered, counters.lost_on_hop), (2, 2));
     // Both ways of two hops, and two of one hop.
     assert_eq!(counters.hop_bytes, 10 * (2 + 1 + 1));
-    let gone = network.set_node_loss(3, Ratio::NEVER);
-    assert_eq!(gone, Err(NetworkError::NoSuchNode { node: 3, nodes: 3 }));
+    let ended = network.set_node_loss(3, Ratio::NEVER);
+    assert_eq!(ended, Err(NetworkError::NoSuchNode { node: 3, nodes: 3 }));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use selvedge_sim::network::{Link, Network, Topology};
 pub(crate) struct Chatter {
     pub(crate) peers: Vec<Member>,
     pub(crate) every: Span,
-    pub(crate) heard: u64,
+    pub(crate) received: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +20,8 @@ pub(crate) enum Ask {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Told {
-    Heard(Member, u32),
+pub(crate) enum Notified {
+    Received(Member, u32),
     Ticked,
     Learned(Delta),
 }
@@ -33,7 +33,7 @@ impl Machine for Chatter {
     type Message = u32;
     type Timer = u8;
     type Command = Ask;
-    type Event = Told;
+    type Event = Notified;
     type Reject = Unwanted;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Unwanted> {
@@ -42,17 +42,17 @@ impl Machine for Chatter {
                 return Err(Unwanted);
             }
             Input::Message { from, message } => {
-                self.heard += 1;
-                cx.event(Told::Heard(from, message));
+                self.received += 1;
+                cx.event(Notified::Received(from, message));
             }
             Input::Tick(_) => {
-                cx.event(Told::Ticked);
+                cx.event(Notified::Ticked);
                 self.chat(cx);
             }
             Input::Command(Ask::Start) => self.chat(cx),
             Input::Command(Ask::Say(to, number)) => cx.send(to, number),
             Input::Command(Ask::Shout(number)) => cx.multicast(number),
-            Input::Membership(delta) => cx.event(Told::Learned(delta)),
+            Input::Membership(delta) => cx.event(Notified::Learned(delta)),
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl Chatter {
         Self {
             peers: Vec::new(),
             every: Span::secs(1),
-            heard: 0,
+            received: 0,
         }
     }
 
@@ -106,7 +106,7 @@ pub(crate) fn talkative(
         let chatter = Chatter {
             peers: peers.collect(),
             every,
-            heard: 0,
+            received: 0,
         };
         network.add(member(index), chatter).unwrap();
     }
@@ -133,12 +133,12 @@ pub(crate) fn line(nodes: usize) -> Topology {
 }
 
 /// The receivers and senders of messages, since the last drain.
-pub(crate) fn heard(network: &mut Network<Chatter>) -> Vec<(usize, u32)> {
+pub(crate) fn received(network: &mut Network<Chatter>) -> Vec<(usize, u32)> {
     network
         .drain_events()
         .filter_map(|(_, node, event)| match event {
-            Told::Heard(_, number) => Some((node, number)),
-            Told::Ticked | Told::Learned(_) => None,
+            Notified::Received(_, number) => Some((node, number)),
+            Notified::Ticked | Notified::Learned(_) => None,
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use selvedge_sim::network::{
     Link, MembershipTrace, MembershipTraceError as Wrong, NetworkError, Topology,
 };
 
-use crate::network::machines::{Told, member, quiet};
+use crate::network::machines::{Notified, member, quiet};
 
 const HEADER: &str = "selvedge-membership-trace 1\n";
 
@@ -180,17 +180,17 @@ fn an_endless_line_is_given_up_early() {
 #[test]
 fn what_one_network_learned_another_is_told() {
     let mut first = quiet(1, Topology::full_mesh(3).unwrap(), Link::default());
-    first.record_membership(|told| match told {
-        Told::Learned(delta) => Some(*delta),
-        Told::Heard(..) | Told::Ticked => None,
+    first.record_membership(|notified| match notified {
+        Notified::Learned(delta) => Some(*delta),
+        Notified::Received(..) | Notified::Ticked => None,
     });
-    let told = [
+    let notified = [
         (0, 0, Delta::Joined(member(2))),
         (5_000, 1, Delta::Suspected(member(2))),
         (5_000, 0, Delta::Failed(member(2))),
         (9_000, 1, Delta::Refuted(member(2))),
     ];
-    for (at, node, delta) in told {
+    for (at, node, delta) in notified {
         first.run_until(Time(at));
         first.membership(node, delta).unwrap();
     }
@@ -201,7 +201,7 @@ fn what_one_network_learned_another_is_told() {
     let mut second = quiet(9, Topology::full_mesh(3).unwrap(), Link::default());
     assert_eq!(second.replay(&trace), Ok(4));
     second.run_for(Span::secs(1));
-    let learned = told.map(|(at, node, delta)| (Time(at), node, Told::Learned(delta)));
+    let learned = notified.map(|(at, node, delta)| (Time(at), node, Notified::Learned(delta)));
     assert_eq!(second.events(), learned);
 }
 

@@ -3,7 +3,7 @@ use selvedge_sim::network::{
     Link, NetworkError, PAPER_CLUSTERS, Point, Relays, Square, Topology, TopologyError,
 };
 
-use crate::network::machines::{Ask, heard, line, member, quiet};
+use crate::network::machines::{Ask, line, member, quiet, received};
 
 /// All pairs by Floyd and Warshall, over the nodes that `passes` lets relay.
 fn brute_force(topology: &Topology, passes: impl Fn(usize) -> bool) -> Vec<Vec<Option<u16>>> {
@@ -235,7 +235,7 @@ fn a_node_that_moves_finds_other_neighbours() {
     assert_eq!(network.topology().distance(0, 2), Some(2_000));
     network.command(0, Ask::Say(member(2), 5)).unwrap();
     network.run_for(selvedge_core::Span::secs(1));
-    assert_eq!(heard(&mut network), [(2, 5)]);
+    assert_eq!(received(&mut network), [(2, 5)]);
     let nowhere = network.move_to(3, Point::new(0, 0));
     assert_eq!(nowhere, Err(NetworkError::NoSuchNode { node: 3, nodes: 3 }));
 }

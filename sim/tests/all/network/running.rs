@@ -2,7 +2,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_sim::network::{CallError, Happened, Link, Network, NetworkError, Topology};
 
 use crate::network::machines::{
-    Ask, Chatter, Told, Unwanted, assert_balanced, heard, member, quiet, talking,
+    Ask, Chatter, Notified, Unwanted, assert_balanced, member, quiet, received, talking,
 };
 
 #[test]
@@ -89,7 +89,7 @@ fn methods_of_a_machine_are_called_like_commands() {
     });
     assert_eq!(answer, Ok("sent"));
     network.run_for(Span::millis(10));
-    assert_eq!(heard(&mut network), [(1, 4)]);
+    assert_eq!(received(&mut network), [(1, 4)]);
     assert_eq!(network.node_counters(0).ticks, 1);
 }
 
@@ -123,16 +123,18 @@ fn what_one_node_draws_disturbs_no_other() {
         }
         network.run_for(Span::secs(30));
         let from = |sender| {
-            let mut said: Vec<(usize, u32)> = network
+            let mut reported: Vec<(usize, u32)> = network
                 .events()
                 .iter()
-                .filter_map(|(_, node, told)| match told {
-                    Told::Heard(from, number) if *from == member(sender) => Some((*node, *number)),
+                .filter_map(|(_, node, notified)| match notified {
+                    Notified::Received(from, number) if *from == member(sender) => {
+                        Some((*node, *number))
+                    }
                     _ => None,
                 })
                 .collect();
-            said.sort_unstable();
-            said
+            reported.sort_unstable();
+            reported
         };
         [from(0), from(1), from(2)]
     };

@@ -5,7 +5,7 @@ use selvedge_core::{Machine, Member, Span, Time};
 use selvedge_sim::histories;
 use selvedge_sim::network::{Action, Happened, Link, Network, Storage, Topology};
 
-use crate::facts::{Counter, Teller, Voter};
+use crate::facts::{Counter, Notifier, Voter};
 
 const DISK: Storage = Storage {
     latency: Span::millis(5),
@@ -122,7 +122,7 @@ fn a_write_that_a_crash_ended_ends_no_later_write() {
 
 #[test]
 fn stored_facts_that_a_machine_refuses_are_counted() {
-    let mut network = network(7, vec![(Member::new(0, 0), Teller::default())]);
+    let mut network = network(7, vec![(Member::new(0, 0), Notifier::default())]);
     for number in [2, 10, 3, 12, 4] {
         network.command(0, number).unwrap();
     }

@@ -170,7 +170,7 @@ fn an_epoch_that_is_shifted_shifts_the_events_and_no_more() {
         network.run_for(Span::secs(20));
         let shifted = network
             .drain_events()
-            .map(|(at, node, told)| (at.since(start), node, told));
+            .map(|(at, node, notified)| (at.since(start), node, notified));
         shifted.collect::<Vec<_>>()
     };
     assert_eq!(events(Time::ZERO), events(Time(1_234_567_891_011)));

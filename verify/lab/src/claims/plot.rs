@@ -114,7 +114,7 @@ impl Reference {
 
 impl Paper {
     /// A statement of the paper without a figure.
-    pub(crate) fn says(words: impl Into<String>) -> Self {
+    pub(crate) fn reports(words: impl Into<String>) -> Self {
         Self::Words(words.into())
     }
 
@@ -380,7 +380,7 @@ mod tests {
 
     #[test]
     fn marks_of_the_legend_stand_above_all_points() {
-        let svg = plot(["one", "other"], Paper::says("nothing"));
+        let svg = plot(["one", "other"], Paper::reports("nothing"));
         let heights = circles(&svg);
         let (marks, points): (Vec<i32>, Vec<i32>) = heights.iter().partition(|it| **it < ROW);
         assert_eq!((marks.len(), points.len()), (2, 6));
@@ -388,13 +388,13 @@ mod tests {
 
     #[test]
     fn a_line_without_a_name_has_no_mark() {
-        let svg = plot(["", ""], Paper::says("nothing"));
+        let svg = plot(["", ""], Paper::reports("nothing"));
         assert_eq!(circles(&svg).len(), 6);
     }
 
     #[test]
     fn what_the_paper_gives_is_drawn() {
-        let without = plot(["one", "other"], Paper::says("nothing"));
+        let without = plot(["one", "other"], Paper::reports("nothing"));
         let figure = Reference::at(1, "paper: 7", 7.0);
         let with = plot(["one", "other"], Paper::Figures(vec![figure]));
         assert!(with.contains("paper: 7") && !without.contains("paper: 7"));
@@ -405,7 +405,13 @@ mod tests {
     fn trials_are_drawn_as_their_mean() {
         let names = ["a".to_owned(), "b".to_owned()];
         let lines = [("each", vec![vec![1.0, 3.0], vec![2.0]])];
-        let plot = spread("title", ("x", &names), "y", lines, Paper::says("nothing"));
+        let plot = spread(
+            "title",
+            ("x", &names),
+            "y",
+            lines,
+            Paper::reports("nothing"),
+        );
         let points = plot.lines[0].points.clone();
         assert_eq!(points[0].y.to_bits(), points[1].y.to_bits());
         assert!(points[0].low < points[0].y && points[0].y < points[0].high);
@@ -441,7 +447,7 @@ mod tests {
         ];
         for (x, y) in none {
             let goal = || Paper::Figures(vec![Reference::everywhere("goal", 10.0)]);
-            for paper in [goal(), Paper::says("nothing")] {
+            for paper in [goal(), Paper::reports("nothing")] {
                 let alone = plot(vec![line(x, y)], paper.clone()).svg();
                 assert_eq!(alone, None, "({x}, {y})");
                 let svg = plot(vec![line(2.0, 3.0), line(x, y)], paper).svg().unwrap();

@@ -15,7 +15,7 @@ pub struct Progress {
     pub of: usize,
 }
 
-/// Runs `plan` on `threads` threads and puts the results into `samples`. Calls `tell` after every
+/// Runs `plan` on `threads` threads and puts the results into `samples`. Calls `notify` after every
 /// trial. Once `stop` is set no further trial begins; running ones are waited for.
 ///
 /// # Errors
@@ -26,7 +26,7 @@ pub fn run(
     threads: usize,
     stop: &AtomicBool,
     samples: &mut Samples,
-    mut tell: impl FnMut(Progress),
+    mut notify: impl FnMut(Progress),
 ) -> Result<(), (String, Fault)> {
     let next = AtomicUsize::new(0);
     let (send, receive) = mpsc::channel::<(&Unit, Result<Sample, Fault>)>();
@@ -58,7 +58,7 @@ pub fn run(
                     first_fault.get_or_insert((name, fault));
                 }
             }
-            tell(Progress { done, of });
+            notify(Progress { done, of });
         }
     });
     first_fault.map_or(Ok(()), Err)

@@ -105,7 +105,7 @@ impl Claims {
         let threads = self.threads.map_or_else(cores, NonZeroUsize::get);
         let mut watcher = Watcher::new(plan.units.len());
         let outcome = claims::run(&plan, threads, &stop, &mut samples, |progress| {
-            watcher.tell(progress);
+            watcher.notify(progress);
         });
         watcher.finish();
         if let Err((experiment, fault)) = outcome {
@@ -249,7 +249,7 @@ impl Watcher {
         }
     }
 
-    fn tell(&mut self, progress: Progress) {
+    fn notify(&mut self, progress: Progress) {
         self.bar.set_position(progress.done as u64);
         let elapsed = Duration::from_micros(self.clock.now().0);
         if self.lines && elapsed >= self.next {

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Milliseconds over which the survivors of a crash are notified of it; raft needs no
     /// notification
     #[arg(long, default_value_t = 1_000)]
-    told_within: u64,
+    notified_within: u64,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -163,25 +163,25 @@ fn measure<P: Elects>(
         network.run_until(network.now + IN_FLIGHT);
         network.reset();
         // Each node is notified at a time of its own, as by a membership service.
-        let (now, within) = (network.now, arguments.told_within.max(1) * 1_000);
-        let told = network
+        let (now, within) = (network.now, arguments.notified_within.max(1) * 1_000);
+        let notified = network
             .up()
             .map(|(node, _)| (now + draw(within), node))
             .collect();
-        nexts.extend(elect(&mut network, Some(leader), told).map(|(_, taken)| taken));
+        nexts.extend(elect(&mut network, Some(leader), notified).map(|(_, taken)| taken));
     }
     (summary(&firsts), median(afterwards), summary(&nexts))
 }
 
 /// Runs the network until all nodes that are up know the same leader that is up, and not `former`.
-/// `told` returns the time at which each node is notified that `former` failed.
+/// `notified` returns the time at which each node is notified that `former` failed.
 fn elect<P: Elects>(
     network: &mut Network<P>,
     former: Option<usize>,
-    mut told: Vec<(Time, usize)>,
+    mut notified: Vec<(Time, usize)>,
 ) -> Option<(usize, [f64; 3])> {
-    told.sort_unstable();
-    let mut told = told.into_iter().peekable();
+    notified.sort_unstable();
+    let mut notified = notified.into_iter().peekable();
     let end = network.now + PATIENCE;
     let mut began = None;
     while network.now < end {
@@ -197,7 +197,7 @@ fn elect<P: Elects>(
             return Some((leader, taken));
         }
         network.run_until(network.now + STEP);
-        while let Some((_, node)) = told.next_if(|&(at, _)| at <= network.now) {
+        while let Some((_, node)) = notified.next_if(|&(at, _)| at <= network.now) {
             if let Some(former) = former {
                 network.with(node, |peer, now, out| peer.lose(now, former, out));
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use protobuf::Message as _;
 use raft::StateRole;
-use raft::prelude::{Config, Entry, Message as Told, RawNode};
+use raft::prelude::{Config, Entry, Message as Notified, RawNode};
 use raft::storage::MemStorage;
 use slog::{Discard, Logger, o};
 
@@ -29,7 +29,7 @@ struct Unstored {
     /// The tasks that run meanwhile: with [`Rule::Acknowledge`], running a function is a part of
     /// storing it.
     tasks: BTreeSet<u64>,
-    messages: Vec<Told>,
+    messages: Vec<Notified>,
 }
 
 pub(crate) struct RaftRs {
@@ -181,9 +181,9 @@ impl Server for RaftRs {
     fn receive(&mut self, from: usize, message: Message, out: &mut Out<Message>) {
         match message {
             Message::Raft(bytes) => {
-                let told = Told::parse_from_bytes(&bytes).expect("what was written");
+                let notified = Notified::parse_from_bytes(&bytes).expect("what was written");
                 // Refused messages are dropped, as a host does.
-                let _taken = self.node.step(told);
+                let _taken = self.node.step(notified);
             }
             Message::Returned(task) => self.note_returned(task, from),
         }
@@ -213,7 +213,7 @@ fn tasks(entries: &[Entry]) -> impl Iterator<Item = u64> {
     entries.iter().filter_map(of)
 }
 
-fn send(messages: Vec<Told>, out: &mut Out<Message>) {
+fn send(messages: Vec<Notified>, out: &mut Out<Message>) {
     for message in messages {
         let bytes = message.write_to_bytes().expect("memory");
         out.sends

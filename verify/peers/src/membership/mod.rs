@@ -188,7 +188,7 @@ fn measure<P: Peer>(
         who,
         nodes,
         loss_percent: loss,
-        ns_a_message: busy * 1e9 / counted.heard.max(1) as f64,
+        ns_a_message: busy * 1e9 / counted.received.max(1) as f64,
         us_a_node_period: busy * 1e6 / node_periods,
         bytes_a_packet: counted.bytes as f64 / counted.sent.max(1) as f64,
         packets_a_node_period: counted.sent as f64 / node_periods,

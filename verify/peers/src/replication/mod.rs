@@ -287,13 +287,13 @@ fn measure<P: Replicates>(
     runs.idle.push(network.counted.sent as f64);
 
     network.crash(leader);
-    let told = network.now;
+    let notified = network.now;
     let left: Vec<usize> = network.up().map(|(node, _)| node).collect();
     for (nth, &node) in left.iter().enumerate() {
         network.with(node, |peer, now, out| peer.lose(now, leader, nth == 0, out));
     }
     wait(&mut network, |it| it.up().any(|(_, it)| it.leads()));
-    let round_trips = (network.now - told) as f64 / (2 * DELAY) as f64;
+    let round_trips = (network.now - notified) as f64 / (2 * DELAY) as f64;
     runs.replaced.push(round_trips);
 }
 

@@ -81,18 +81,18 @@ pub(super) struct Watch {
     /// The counters when the present interval began.
     before: TrafficReport,
     began: Time,
-    said: Option<Time>,
+    reported: Option<Time>,
 }
 
 impl Watch {
     /// The troubles to report now.
     pub(super) fn look(&mut self, counted: TrafficReport, now: Time) -> Vec<Trouble> {
-        if self.said.is_some_and(|at| now.since(at) < EVERY) {
+        if self.reported.is_some_and(|at| now.since(at) < EVERY) {
             return Vec::new();
         }
         let troubles = troubles(counted.since(self.before));
         if !troubles.is_empty() {
-            self.said = Some(now);
+            self.reported = Some(now);
         }
         // Three strays within a minute are a trouble, three within a month are not.
         if !troubles.is_empty() || now.since(self.began) >= EVERY {
@@ -106,7 +106,7 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn said(troubles: &[Trouble]) -> Vec<String> {
+    fn reported(troubles: &[Trouble]) -> Vec<String> {
         troubles.iter().map(ToString::to_string).collect()
     }
 
@@ -118,7 +118,7 @@ mod tests {
         (counted.received, counted.old_epoch) = (1_000, 2);
         assert_eq!(watch.look(counted, at(1)), []);
         (counted.wrong_key, counted.unsealed) = (3, 1);
-        let now = said(&watch.look(counted, at(6)));
+        let now = reported(&watch.look(counted, at(6)));
         assert_eq!(
             now,
             [
@@ -128,12 +128,12 @@ mod tests {
         );
         counted.wrong_key = 7;
         assert_eq!(watch.look(counted, at(65)), []);
-        let later = said(&watch.look(counted, at(66)));
+        let later = reported(&watch.look(counted, at(66)));
         assert_eq!(later.len(), 1);
         assert!(later[0].starts_with("4 datagrams came that did not open"));
         assert_eq!(watch.look(counted, at(200)), []);
         counted.old_epoch = 5;
-        assert!(said(&watch.look(counted, at(201)))[0].contains("two processes have one id"));
+        assert!(reported(&watch.look(counted, at(201)))[0].contains("two processes have one id"));
     }
 
     #[test]

@@ -40,7 +40,7 @@ struct Play<W> {
     limits: Limits,
     narrator: Narrator<W>,
     is_closed: Arc<AtomicBool>,
-    wishing: Vec<JoinHandle<()>>,
+    requesting: Vec<JoinHandle<()>>,
     /// The number of epochs announced.
     epochs: usize,
 }
@@ -78,7 +78,7 @@ pub async fn building<W: Write>(
         limits: Limits::new(&plan),
         narrator,
         is_closed: Arc::default(),
-        wishing: Vec::new(),
+        requesting: Vec::new(),
         epochs: 0,
     };
     play.open(seed).await?;
@@ -104,14 +104,14 @@ impl<W: Write> Play<W> {
         let shared = self.shared();
         let (closed, period, patience) = (&self.is_closed, self.period, self.limits.each);
         for (routine, seed) in [Which::Evening, Which::Airing].into_iter().zip(seed..) {
-            let wishes = wish(
+            let requests = request(
                 routine,
                 Arc::clone(&shared),
                 Arc::clone(closed),
                 (period, patience),
                 seed,
             );
-            self.wishing.push(tokio::spawn(wishes));
+            self.requesting.push(tokio::spawn(requests));
         }
         let visits = visit(
             Arc::clone(&shared),
@@ -119,7 +119,7 @@ impl<W: Write> Play<W> {
             (period, patience),
             seed,
         );
-        self.wishing.push(tokio::spawn(visits));
+        self.requesting.push(tokio::spawn(visits));
         self.say(&format!(
             "{NODES} nodes in {} power domains manage 6 devices, and run 3 routines",
             NODES / 2
@@ -223,11 +223,11 @@ impl<W: Write> Play<W> {
         .await;
         self.is_closed.store(true, Ordering::Relaxed);
         self.shared().course().closed = Some(self.now());
-        let all = core::mem::take(&mut self.wishing);
-        for wishing in all {
-            let abort = wishing.abort_handle();
+        let all = core::mem::take(&mut self.requesting);
+        for requesting in all {
+            let abort = requesting.abort_handle();
             let last = self.limits.asked + self.limits.each;
-            if timeout(last.into(), wishing).await.is_err() {
+            if timeout(last.into(), requesting).await.is_err() {
                 abort.abort();
             }
         }
@@ -343,7 +343,7 @@ fn epochs(now: Time, length: Span) -> Vec<Time> {
 /// Triggers runs, one after another, each at some node that is up. A routine drops a trigger while
 /// one run is active and another waits, so each trigger waits for the end of the former run, as
 /// long as the limits allow.
-async fn wish(
+async fn request(
     routine: Which,
     shared: Arc<Shared>,
     is_closed: Arc<AtomicBool>,

@@ -26,10 +26,10 @@ fn a_party_is_run_and_drawn() {
     ];
     let output = selvedge(&arguments);
     assert!(output.status.success(), "{}", complaint(&output));
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(told["routines"].as_array().unwrap().len(), 12);
+    let notified: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(notified["routines"].as_array().unwrap().len(), 12);
     assert_eq!(
-        (&told["held"], &told["explained"]),
+        (&notified["held"], &notified["explained"]),
         (&true.into(), &true.into())
     );
     let page = fs::read_to_string(format!("{out}/party-ev-timeline.html")).unwrap();
@@ -60,7 +60,7 @@ fn a_wrong_file_gets_one_line_with_the_place_and_the_mend() {
 fn a_wrong_outage_speed_or_device_is_named_and_the_status_is_2() {
     let folder = Folder::new("home-wrong");
     let out = folder.path("out");
-    for (flag, value, said) in [
+    for (flag, value, reported) in [
         ("--fail", "toaster", "write DEVICE@FROM..TO"),
         ("--fail", "toaster@9..3", "FROM below TO"),
         (
@@ -79,7 +79,11 @@ fn a_wrong_outage_speed_or_device_is_named_and_the_status_is_2() {
     ] {
         let output = selvedge(&["home", "--out", &out, flag, value]);
         assert_eq!(output.status.code(), Some(2), "{flag} {value}");
-        assert!(complaint(&output).contains(said), "{}", complaint(&output));
+        assert!(
+            complaint(&output).contains(reported),
+            "{}",
+            complaint(&output)
+        );
     }
 }
 
@@ -121,11 +125,11 @@ fn a_sensor_is_set_and_a_routine_is_pressed() {
     let lamp = |more: &[&str]| {
         let output = selvedge(&[&arguments, more].concat());
         assert!(output.status.success(), "{}", complaint(&output));
-        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(told["explained"], true, "{told}");
-        let devices = told["devices"].as_array().unwrap();
+        let notified: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(notified["explained"], true, "{notified}");
+        let devices = notified["devices"].as_array().unwrap();
         let lamp = devices.iter().find(|it| it["device"] == "lamp").unwrap();
-        let routines = told["routines"].as_array().unwrap().len();
+        let routines = notified["routines"].as_array().unwrap().len();
         (lamp["state"].as_str().unwrap().to_owned(), routines)
     };
     assert_eq!(lamp(&[]), ("off".into(), 0));
@@ -133,6 +137,6 @@ fn a_sensor_is_set_and_a_routine_is_pressed() {
     assert_eq!(lamp(&seen), ("on".into(), 1));
     let night = [&seen[..], &["--press", "good night@600"]].concat();
     assert_eq!(lamp(&night), ("off".into(), 2));
-    let gone = [&seen[..], &["--fail", "motion@50..70"]].concat();
-    assert_eq!(lamp(&gone), ("off".into(), 0), "it has no power then");
+    let ended = [&seen[..], &["--fail", "motion@50..70"]].concat();
+    assert_eq!(lamp(&ended), ("off".into(), 0), "it has no power then");
 }

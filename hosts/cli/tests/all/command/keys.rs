@@ -75,8 +75,8 @@ fn the_advice_about_a_key_file_works() {
         assert_eq!(complaint.lines().count(), 1);
         let advice = complaint.split('`').nth(1).unwrap();
         let advice = advice.replace("selvedge key", &format!("{SELVEDGE} key"));
-        let told = Command::new("sh").args(["-c", &advice]).output().unwrap();
-        assert!(told.status.success(), "{complaint}: {told:?}");
+        let notified = Command::new("sh").args(["-c", &advice]).output().unwrap();
+        assert!(notified.status.success(), "{complaint}: {notified:?}");
         let mut node = Running::start(SELVEDGE, &[&ANYWHERE[..], &["--key", path]].concat());
         node.wait_for("listens at");
     }

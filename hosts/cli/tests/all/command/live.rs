@@ -38,11 +38,11 @@ fn the_laboratory_is_handed_what_was_asked_or_is_missed() {
     let mut command = Command::new(alone);
     let output = output_of_copy(command.arg("check").env_remove("CARGO"));
     assert_eq!(output.status.code(), Some(1));
-    let told = complaint(&output);
-    assert_eq!(told.lines().count(), 1, "{told}");
+    let notified = complaint(&output);
+    assert_eq!(notified.lines().count(), 1, "{notified}");
     assert!(
-        told.contains("cargo build --release -p selvedge-lab"),
-        "{told}"
+        notified.contains("cargo build --release -p selvedge-lab"),
+        "{notified}"
     );
 
     let Some(output) = lab(&["check", "camera-obscura", "--deep"]) else {

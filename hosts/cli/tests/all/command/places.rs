@@ -117,10 +117,10 @@ fn a_node_that_has_left_counts_the_others_as_its_lines_do() {
         }
         for mut node in [one, two] {
             let last = node.wait_for("others here");
-            let said = node.said_by_now();
-            let is_alone = said.iter().any(|it| it.contains("left: 1 here"));
+            let reported = node.said_by_now();
+            let is_alone = reported.iter().any(|it| it.contains("left: 1 here"));
             let others = format!("others here: {}", u8::from(!is_alone));
-            assert!(last.ends_with(&others), "{said:#?}");
+            assert!(last.ends_with(&others), "{reported:#?}");
         }
     }
 }
@@ -144,10 +144,13 @@ fn signals_that_ask_for_nothing_do_not_end_a_node() {
 fn a_link_local_address_has_its_interface_by_name() {
     let output = selvedge(&["node", "--plain", "--listen", "[fe80::1%lo]:7001"]);
     assert_eq!(output.status.code(), Some(1));
-    let said = complaint(&output);
-    assert!(said.contains("cannot listen at [fe80::1%1]:7001"), "{said}");
+    let reported = complaint(&output);
+    assert!(
+        reported.contains("cannot listen at [fe80::1%1]:7001"),
+        "{reported}"
+    );
     for flag in ["--listen", "--advertise"] {
-        let (status, said) = {
+        let (status, reported) = {
             let listen: &[&str] = if flag == "--listen" {
                 &[]
             } else {
@@ -158,7 +161,7 @@ fn a_link_local_address_has_its_interface_by_name() {
             (output.status.code(), complaint(&output))
         };
         assert_eq!(status, Some(2));
-        assert!(said.contains("no interface nosuch0"), "{said}");
+        assert!(reported.contains("no interface nosuch0"), "{reported}");
     }
 }
 
@@ -169,8 +172,8 @@ fn a_node_whose_sends_all_fail_reports_it_with_the_error() {
     let line = node.wait_for("this node cannot send");
     assert!(line.contains("os error"), "{line}");
     sleep(Duration::from_secs(2));
-    let said = node.said_by_now().iter();
-    assert_eq!(said.filter(|it| it.contains("cannot send")).count(), 1);
+    let reported = node.said_by_now().iter();
+    assert_eq!(reported.filter(|it| it.contains("cannot send")).count(), 1);
 }
 
 #[test]
@@ -180,9 +183,9 @@ fn a_key_file_of_a_group_is_taken_where_a_flag_says_so() {
     let set = |mode| set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     for mode in [0o440, 0o640] {
         set(mode);
-        let (status, said) = refused(&["--key", &path]);
+        let (status, reported) = refused(&["--key", &path]);
         assert_eq!(status, Some(1));
-        assert!(said.contains("--group-reads-key"), "{said}");
+        assert!(reported.contains("--group-reads-key"), "{reported}");
         let shared = [
             "node",
             "--listen",
@@ -195,8 +198,11 @@ fn a_key_file_of_a_group_is_taken_where_a_flag_says_so() {
     }
     for mode in [0o644, 0o660, 0o444] {
         set(mode);
-        let (status, said) = refused(&["--key", &path, "--group-reads-key"]);
+        let (status, reported) = refused(&["--key", &path, "--group-reads-key"]);
         assert_eq!(status, Some(1));
-        assert!(said.contains(&format!("chmod 640 {path}")), "{said}");
+        assert!(
+            reported.contains(&format!("chmod 640 {path}")),
+            "{reported}"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub(crate) fn complaint(output: &Output) -> String {
 pub(crate) struct Running {
     child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    reported: Vec<String>,
 }
 
 impl Running {
@@ -49,19 +49,19 @@ impl Running {
         Self {
             child,
             lines,
-            said: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
     /// Waits for a line that contains `part`.
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
-        if let Some(line) = self.said.iter().find(|line| line.contains(part)) {
+        if let Some(line) = self.reported.iter().find(|line| line.contains(part)) {
             return line.clone();
         }
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
-            let line = line.unwrap_or_else(|_| panic!("no {part:?} in {:#?}", self.said));
-            self.said.push(line.clone());
+            let line = line.unwrap_or_else(|_| panic!("no {part:?} in {:#?}", self.reported));
+            self.reported.push(line.clone());
             if line.contains(part) {
                 return line;
             }
@@ -70,8 +70,8 @@ impl Running {
 
     /// All lines written until now.
     pub(crate) fn said_by_now(&mut self) -> &[String] {
-        self.said.extend(self.lines.try_iter());
-        &self.said
+        self.reported.extend(self.lines.try_iter());
+        &self.reported
     }
 
     /// Sends a signal by its name, as in `INT`.
@@ -129,6 +129,6 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.0).is_ok();
+        let _ended = std::fs::remove_dir_all(&self.0).is_ok();
     }
 }

@@ -43,8 +43,8 @@ impl Unread {
         let output = BufReader::with_capacity(1, reader);
         let mut node = Self { child, output };
         let line = node.read("listens");
-        let said = line["said"].as_str().unwrap();
-        let address = said.split_whitespace().last().unwrap().parse().unwrap();
+        let reported = line["said"].as_str().unwrap();
+        let address = reported.split_whitespace().last().unwrap().parse().unwrap();
         (node, address)
     }
 
@@ -156,12 +156,12 @@ impl Others {
     /// Makes the node write this number of lines.
     async fn chatter(&self, lines: usize) {
         let begun = Instant::now();
-        let mut told = 0;
-        while told < lines {
-            assert!(begun.elapsed() < PATIENCE, "{told} of {lines} lines");
+        let mut notified = 0;
+        while notified < lines {
+            assert!(begun.elapsed() < PATIENCE, "{notified} of {lines} lines");
             for (node, _) in &self.nodes {
                 while node.command(Ask::Broadcast([].into())).await.is_ok() {
-                    told += 1;
+                    notified += 1;
                 }
             }
             sleep(Duration::from_millis(20)).await;
@@ -226,7 +226,7 @@ fn a_demo_that_nobody_reads_ends_and_judges_itself() {
 }
 
 /// The number of missing lines, from the last words on the standard error.
-fn told_missing(complaint: &str) -> u64 {
+fn missing_notified(complaint: &str) -> u64 {
     let words = complaint.split_whitespace();
     let mut numbers = words.filter_map(|word| word.parse().ok());
     numbers
@@ -249,7 +249,7 @@ fn a_node_that_nobody_reads_is_not_declared_failed_and_says_what_is_missing() {
             let mut gaps = rest.into_iter().filter(|line| line["event"] == "dropped");
             let gap = gaps.next_back().unwrap_or(gap);
             assert_eq!(
-                told_missing(&complaint),
+                missing_notified(&complaint),
                 gap["dropped_in_all"].as_u64().unwrap()
             );
             gap
@@ -275,7 +275,7 @@ fn a_node_that_nobody_reads_ends_when_it_is_asked_to() {
         others.chatter(LINES).await;
         let complaint = tokio::task::spawn_blocking(move || node.interrupt());
         let complaint = complaint.await.unwrap();
-        assert!(told_missing(&complaint) > 500, "{complaint}");
+        assert!(missing_notified(&complaint) > 500, "{complaint}");
         assert_eq!(others.failures(), 0);
     });
 }

@@ -44,13 +44,13 @@ fn who_is_asked_by_strangers_says_what_came() {
         ),
     ];
     let mut running = Vec::new();
-    for (asked, asks, told) in cases {
+    for (asked, asks, notified) in cases {
         let (asked, seed) = start(ANY, asked);
         let (asks, _) = start(ANY, &[asks, &["--join", &seed]].concat());
-        running.push((asked, asks, told));
+        running.push((asked, asks, notified));
     }
-    for (mut asked, mut asks, told) in running {
-        assert!(asked.wait_for(told).contains("datagrams came"));
+    for (mut asked, mut asks, notified) in running {
+        assert!(asked.wait_for(notified).contains("datagrams came"));
         let line = asks.wait_for("no answer from");
         assert!(
             line.contains("nothing came at all") && line.contains("still trying"),

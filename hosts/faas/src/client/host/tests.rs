@@ -36,7 +36,7 @@ fn new() -> (Client, Host) {
 }
 
 impl Host {
-    fn hear(&mut self, message: &Message) {
+    fn receive(&mut self, message: &Message) {
         let payload = frame::message(GATEWAY, message).unwrap();
         self.on_published(INBOX, &payload);
     }
@@ -64,7 +64,7 @@ impl Host {
     }
 }
 
-fn told(client: &Client) -> Option<Told> {
+fn notified(client: &Client) -> Option<Notified> {
     client.wait(Span::ZERO)
 }
 
@@ -75,7 +75,7 @@ fn a_function_that_fits_into_no_frame_is_refused_at_once() {
     let (token, why) = (7, Refusal::TooLong);
     assert_eq!(
         client.wait(Span::secs(60)),
-        Some(Told::Refused { token, why })
+        Some(Notified::Refused { token, why })
     );
 }
 
@@ -125,25 +125,25 @@ fn an_answer_comes_with_the_token_the_voters_and_the_unit() {
         voters: voters.iter().copied().collect::<Voters>(),
     };
     for _ in 0..2 {
-        host.hear(&answered(&host, number, &voters));
+        host.receive(&answered(&host, number, &voters));
     }
-    let with_unit = Told::Answered {
+    let with_unit = Notified::Answered {
         token: 7,
         answer: answer.clone(),
         voters: voters.to_vec(),
         unit: Some((2, electors.to_vec())),
     };
-    assert_eq!(told(&client), Some(with_unit));
-    assert_eq!(told(&client), None, "one notification is enough");
+    assert_eq!(notified(&client), Some(with_unit));
+    assert_eq!(notified(&client), None, "one notification is enough");
     assert!(host.units.is_empty());
-    host.hear(&answered(&host, other, &[]));
-    let without = Told::Answered {
+    host.receive(&answered(&host, other, &[]));
+    let without = Notified::Answered {
         token: 8,
         answer,
         voters: Vec::new(),
         unit: None,
     };
-    assert_eq!(told(&client), Some(without));
+    assert_eq!(notified(&client), Some(without));
 }
 
 #[test]
@@ -151,10 +151,10 @@ fn a_function_that_a_gateway_refuses_is_told_of_once() {
     let (client, mut host) = new();
     let number = host.ask(7);
     let (task, why) = (host.task(number), Refusal::Full);
-    host.hear(&Message::Refused { task, why });
-    host.hear(&Message::Refused { task, why });
-    assert_eq!(told(&client), Some(Told::Refused { token: 7, why }));
-    assert_eq!(told(&client), None);
+    host.receive(&Message::Refused { task, why });
+    host.receive(&Message::Refused { task, why });
+    assert_eq!(notified(&client), Some(Notified::Refused { token: 7, why }));
+    assert_eq!(notified(&client), None);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn what_is_cancelled_is_what_the_token_names() {
     let sent = |host: &Host| host.counters.sent + host.counters.unsent;
     let before = sent(&host);
     host.cancel(99);
-    assert_eq!(told(&client), None, "it was not submitted");
+    assert_eq!(notified(&client), None, "it was not submitted");
     assert_eq!(sent(&host), before);
     host.cancel(8);
     assert!(sent(&host) > before);
@@ -188,10 +188,10 @@ fn a_module_is_put_six_times_every_second_time_at_the_next_gateway() {
         }
     }
     assert_eq!(at, [1, 2, 2, 1, 1, 2]);
-    assert_eq!(told(&client), None);
+    assert_eq!(notified(&client), None);
     host.look_at_puts();
     let why = None;
-    assert_eq!(told(&client), Some(Told::NotKept { library, why }));
+    assert_eq!(notified(&client), Some(Notified::NotKept { library, why }));
     assert!(host.puts.is_empty());
 }
 
@@ -203,19 +203,19 @@ fn what_becomes_of_a_module_is_told_once() {
     let not_kept = Notice::NotKept { library, why };
     for notice in [&kept, &not_kept] {
         host.note(notice);
-        assert_eq!(told(&client), None, "it was not put");
+        assert_eq!(notified(&client), None, "it was not put");
     }
     host.put(b"module".to_vec());
     host.note(&kept);
     host.note(&not_kept);
-    assert_eq!(told(&client), Some(Told::Kept { library, by: 2 }));
-    assert_eq!(told(&client), None);
+    assert_eq!(notified(&client), Some(Notified::Kept { library, by: 2 }));
+    assert_eq!(notified(&client), None);
     host.put(b"module".to_vec());
     host.note(&not_kept);
     host.note(&kept);
     let why = Some(why);
-    assert_eq!(told(&client), Some(Told::NotKept { library, why }));
-    assert_eq!(told(&client), None);
+    assert_eq!(notified(&client), Some(Notified::NotKept { library, why }));
+    assert_eq!(notified(&client), None);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_is_published_is_counted_as_what_it_is() {
         by: 1,
     });
     assert_eq!((host.counters.received, host.counters.refused), (2, 1));
-    host.hear(&Message::Here); // For gateways.
+    host.receive(&Message::Here); // For gateways.
     assert_eq!((host.counters.received, host.counters.refused), (3, 2));
     host.on_published(INBOX, &[1]);
     assert_eq!(host.counters.malformed, 1);

@@ -118,8 +118,8 @@ impl Demo {
                 return Ok(tally);
             }
             // A short wait, so that the plan continues.
-            if let Some(told) = client.wait(Span::millis(20)) {
-                tally.hear(told, begun.elapsed());
+            if let Some(notified) = client.wait(Span::millis(20)) {
+                tally.receive(notified, begun.elapsed());
             }
         }
     }

@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use selvedge_faas::client::Told;
+use selvedge_faas::client::Notified;
 use selvedge_pcm::Answer;
 
 use crate::command::gcd;
@@ -16,7 +16,7 @@ struct Task {
     /// The number of times it was answered or refused.
     answers: u32,
     /// The first answer, and the time that it took.
-    first: Option<(Told, Duration)>,
+    first: Option<(Notified, Duration)>,
 }
 
 /// The answers of all tasks.
@@ -39,17 +39,17 @@ impl Tally {
         token
     }
 
-    pub(super) fn hear(&mut self, told: Told, now: Duration) {
-        let token = match &told {
-            Told::Answered { token, .. }
-            | Told::Refused { token, .. }
-            | Told::Rejected { token, .. } => *token,
-            Told::Kept { .. } | Told::NotKept { .. } => return,
+    pub(super) fn receive(&mut self, notified: Notified, now: Duration) {
+        let token = match &notified {
+            Notified::Answered { token, .. }
+            | Notified::Refused { token, .. }
+            | Notified::Rejected { token, .. } => *token,
+            Notified::Kept { .. } | Notified::NotKept { .. } => return,
         };
         if let Some(task) = self.tasks.get_mut(&token) {
             task.answers += 1;
             let took = now.saturating_sub(task.submitted);
-            task.first.get_or_insert((told, took));
+            task.first.get_or_insert((notified, took));
         }
     }
 
@@ -58,11 +58,11 @@ impl Tally {
     }
 
     fn value(token: u64, task: &Task) -> &'static str {
-        let Some((told, _)) = &task.first else {
+        let Some((notified, _)) = &task.first else {
             return "no answer";
         };
-        match told {
-            Told::Answered { answer, .. } => match answer {
+        match notified {
+            Notified::Answered { answer, .. } => match answer {
                 Answer::Value(value) if value[..] == *gcd::right(token).as_bytes() => {
                     "the right value"
                 }
@@ -72,10 +72,10 @@ impl Tally {
                 Answer::Unanswered => "unanswered",
                 Answer::Cancelled => "cancelled",
             },
-            Told::Refused { .. }
-            | Told::Rejected { .. }
-            | Told::Kept { .. }
-            | Told::NotKept { .. } => "refused",
+            Notified::Refused { .. }
+            | Notified::Rejected { .. }
+            | Notified::Kept { .. }
+            | Notified::NotKept { .. } => "refused",
         }
     }
 
@@ -127,8 +127,8 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn answer(token: u64, value: &[u8]) -> Told {
-        Told::Answered {
+    fn answer(token: u64, value: &[u8]) -> Notified {
+        Notified::Answered {
             token,
             answer: Answer::Value(value.iter().copied().collect()),
             voters: Vec::new(),
@@ -144,18 +144,18 @@ mod tests {
         assert_eq!(tally.submit(Duration::ZERO), 1);
         assert!(!tally.is_right());
         assert_eq!(tally.waiting(), 1);
-        tally.hear(answer(1, &right), Duration::from_millis(7));
+        tally.receive(answer(1, &right), Duration::from_millis(7));
         assert!(tally.is_right());
         assert!(
             tally
                 .table()
                 .contains("the right value        1      1        7")
         );
-        tally.hear(answer(1, &right), Duration::from_millis(8));
+        tally.receive(answer(1, &right), Duration::from_millis(8));
         assert!(!tally.is_right());
         let mut tally = Tally::default();
         tally.submit(Duration::ZERO);
-        tally.hear(answer(1, b"wrong"), Duration::from_millis(7));
+        tally.receive(answer(1, b"wrong"), Duration::from_millis(7));
         assert!(!tally.is_right());
         assert!(tally.table().contains("NOT each task"));
     }

@@ -10,7 +10,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng as _;
 use clap::Args;
 use selvedge_core::{Choose as _, Span};
-use selvedge_faas::client::{Client, Told};
+use selvedge_faas::client::{Client, Notified};
 use selvedge_faas::executor::Hash;
 use selvedge_pcm::{Answer, Function};
 
@@ -219,18 +219,18 @@ impl Duty {
                 ran.extend(open.iter().map(|_| None));
                 break;
             }
-            let Some(told) = client.wait(Span::millis(5)) else {
+            let Some(notified) = client.wait(Span::millis(5)) else {
                 continue;
             };
-            let (token, answered) = match told {
-                Told::Answered {
+            let (token, answered) = match notified {
+                Notified::Answered {
                     token,
                     answer,
                     unit,
                     ..
                 } => (token, Some((answer, unit))),
-                Told::Refused { token, .. } | Told::Rejected { token, .. } => (token, None),
-                Told::Kept { .. } | Told::NotKept { .. } => continue,
+                Notified::Refused { token, .. } | Notified::Rejected { token, .. } => (token, None),
+                Notified::Kept { .. } | Notified::NotKept { .. } => continue,
             };
             let Some(open) = open.remove(&token) else {
                 continue;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use selvedge_core::Span;
-use selvedge_faas::client::{Client, Told};
+use selvedge_faas::client::{Client, Notified};
 use selvedge_pcm::Answer;
 
 use super::times::Times;
@@ -70,23 +70,23 @@ impl Stream {
             }
             let until = if next < self.count { at(next) } else { end };
             let wait = Span::micros(until.saturating_sub(now).as_micros() as u64);
-            let Some(told) = client.wait(wait) else {
+            let Some(notified) = client.wait(wait) else {
                 continue;
             };
             let now = begun.elapsed();
-            match told {
-                Told::Answered { token, answer, .. } => {
+            match notified {
+                Notified::Answered { token, answer, .. } => {
                     let submitted = open.remove(&token);
                     match is_right(token, &answer) {
                         true => took.extend(submitted.map(|it| now.saturating_sub(it))),
                         false => answers.wrong += 1,
                     }
                 }
-                Told::Refused { token, .. } | Told::Rejected { token, .. } => {
+                Notified::Refused { token, .. } | Notified::Rejected { token, .. } => {
                     open.remove(&token);
                     answers.refused += 1;
                 }
-                Told::Kept { .. } | Told::NotKept { .. } => {}
+                Notified::Kept { .. } | Notified::NotKept { .. } => {}
             }
         }
         answers.missing = open.len() + (self.count - next) as usize;

@@ -41,7 +41,7 @@ impl Alone {
         let mut alone = Self::new(name);
         alone.host.step(Input::Command(Command::Start)).unwrap();
         for it in followers {
-            alone.hear(*it, &keep_alive());
+            alone.receive(*it, &keep_alive());
         }
         let id = |it: &Member| it.id;
         let ids: Vec<NodeId> = followers.iter().map(id).collect();
@@ -75,7 +75,7 @@ impl Alone {
         }
     }
 
-    fn hear(&mut self, from: Member, message: &Message) -> Counters {
+    fn receive(&mut self, from: Member, message: &Message) -> Counters {
         self.publish(INBOX, &frame::message(from, message).unwrap())
     }
 
@@ -139,7 +139,7 @@ fn what_is_published_is_counted_as_what_it_is() {
         ..Counters::default()
     };
     // A message that is not for gateways.
-    assert_eq!(alone.hear(FOLLOWER, &Message::Elsewhere), refused);
+    assert_eq!(alone.receive(FOLLOWER, &Message::Elsewhere), refused);
     assert_eq!(alone.note(FOLLOWER, &Notice::NoModule(Library(5))), refused);
     alone.host.on_own(LinkEvent::Retained).unwrap();
     assert_eq!(alone.host.counters.retained, 1);
@@ -200,7 +200,7 @@ fn a_module_that_an_open_task_needs_stays() {
     function.libraries = [library(0)].into_iter().collect();
     let number = 1;
     let submit = Message::Submit { number, function };
-    alone.hear(CLIENT, &submit);
+    alone.receive(CLIENT, &submit);
     alone.wait_until(|tables| tables.open_task(task()).is_some());
     for fill in 1..4 {
         put(&mut alone, fill).unwrap();
@@ -248,7 +248,7 @@ fn which_unit_had_a_task_is_told_once_and_forgotten_with_the_task() {
         counters.sent + counters.unsent - before
     };
     let asks = |alone: &mut Alone| {
-        alone.hear(CLIENT, &submit);
+        alone.receive(CLIENT, &submit);
         alone.wait_until(|tables| tables.assignment(task()).is_some());
         let tables = alone.host.driver.machine().tables().unwrap();
         alone.host.diary.follow(tables);
@@ -270,7 +270,7 @@ fn which_unit_had_a_task_is_told_once_and_forgotten_with_the_task() {
     ] {
         asks(&mut alone);
         assert_eq!(sent(&mut alone, over), 1);
-        assert_eq!(alone.host.diary.on_told(task()), None);
+        assert_eq!(alone.host.diary.on_answered(task()), None);
     }
 }
 
@@ -282,7 +282,7 @@ fn a_broker_that_refuses_is_named_once() {
         LinkEvent::Down(Lost { why, is_refused })
     };
     for of in [1, 2].map(NodeId) {
-        let mut said = |why, is_refused| {
+        let mut reported = |why, is_refused| {
             let event = lost(why, is_refused);
             let wake = match of == alone.host.options.id {
                 true => Wake::Own(event),
@@ -291,10 +291,10 @@ fn a_broker_that_refuses_is_named_once() {
             alone.host.on_wake(wake).unwrap();
             alone.host.refused.get(&of).cloned()
         };
-        assert_eq!(said("it is away", false), None);
-        assert_eq!(said("no", true).as_deref(), Some("no"));
-        assert_eq!(said("it is away", false).as_deref(), Some("no"));
-        assert_eq!(said("never", true).as_deref(), Some("never"));
+        assert_eq!(reported("it is away", false), None);
+        assert_eq!(reported("no", true).as_deref(), Some("no"));
+        assert_eq!(reported("it is away", false).as_deref(), Some("no"));
+        assert_eq!(reported("never", true).as_deref(), Some("never"));
     }
     assert_eq!(alone.host.counters.lost_links, 8);
 }

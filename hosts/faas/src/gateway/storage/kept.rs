@@ -91,15 +91,15 @@ impl Kept {
         let mut bytes = self.bytes + len as u64;
         let mut count = self.modules.len() as u64 + 1;
         let mut free = self.ages.values().filter(|it| !needed.contains(it));
-        let mut gone = Vec::new();
+        let mut ended = Vec::new();
         while bytes > room.bytes || count > room.modules.into() {
             let library = free.next()?;
             let entry = self.modules.get(library)?;
             bytes -= entry.bytes;
             count -= 1;
-            gone.push(*library);
+            ended.push(*library);
         }
-        Some(gone)
+        Some(ended)
     }
 
     pub(super) fn len(&self) -> u64 {

@@ -30,7 +30,7 @@ impl One {
         taken.unwrap()
     }
 
-    fn hear(&mut self, from: u64, notice: Notice) -> Out {
+    fn receive(&mut self, from: u64, notice: Notice) -> Out {
         let mut out = Out::new();
         assert!(self.takes(from, notice, &mut out));
         out
@@ -39,7 +39,7 @@ impl One {
     fn put(&mut self, module: &[u8]) -> Out {
         let module = module.iter().copied().collect();
         let spreads = true;
-        self.hear(CLIENT.id.0, Notice::Put { module, spreads })
+        self.receive(CLIENT.id.0, Notice::Put { module, spreads })
     }
 
     fn wait(&mut self, span: Span) -> Out {
@@ -66,7 +66,7 @@ fn only_gateways_speak_for_gateways() {
     let library = shelf::library(MODULE);
     one.put(MODULE);
     let missing = Library(5);
-    one.hear(101, Notice::Get(missing));
+    one.receive(101, Notice::Get(missing));
     let module = b"\0asm\x01\0\0\0".iter().copied().collect();
     let why = NotKept::Full;
     for notice in [
@@ -84,11 +84,11 @@ fn only_gateways_speak_for_gateways() {
     // Strangers do not count: one more gateway that has it makes a majority, and two lack the
     // other.
     let by = 2;
-    let told = one.hear(2, Notice::Kept { library, by: 1 });
-    assert_eq!(told, [(CLIENT.id, Notice::Kept { library, by })]);
-    assert_eq!(one.hear(2, Notice::NoModule(missing)), []);
-    let told = one.hear(3, Notice::NoModule(missing));
-    assert_eq!(told, [(NodeId(101), Notice::NoModule(missing))]);
+    let notified = one.receive(2, Notice::Kept { library, by: 1 });
+    assert_eq!(notified, [(CLIENT.id, Notice::Kept { library, by })]);
+    assert_eq!(one.receive(2, Notice::NoModule(missing)), []);
+    let notified = one.receive(3, Notice::NoModule(missing));
+    assert_eq!(notified, [(NodeId(101), Notice::NoModule(missing))]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_gateway_that_does_not_keep_a_module_is_asked_again() {
     let library = shelf::library(MODULE);
     one.put(MODULE);
     let why = NotKept::Full;
-    assert_eq!(one.hear(2, Notice::NotKept { library, why }), []);
+    assert_eq!(one.receive(2, Notice::NotKept { library, why }), []);
     assert_eq!(receivers(&one.wait(Span::secs(2))), [2, 3]);
 }
 
@@ -109,14 +109,14 @@ fn a_module_is_told_three_times_more_to_those_that_lack_it_and_then_no_more() {
     assert_eq!(one.wait(Span::millis(1_999)), []);
     one.now = Time::ZERO;
     assert_eq!(receivers(&one.wait(Span::secs(2))), [2, 3]);
-    one.hear(3, Notice::Kept { library, by: 1 });
+    one.receive(3, Notice::Kept { library, by: 1 });
     for _ in 0..2 {
         assert_eq!(one.wait(Span::millis(1_999)), []);
         assert_eq!(receivers(&one.wait(Span::millis(1))), [2]);
     }
     assert_eq!(one.wait(Span::secs(2)), []);
     // A later notice comes too late for the client, which puts the module again.
-    assert_eq!(one.hear(2, Notice::Kept { library, by: 1 }), []);
+    assert_eq!(one.receive(2, Notice::Kept { library, by: 1 }), []);
 }
 
 #[test]
@@ -125,9 +125,9 @@ fn a_module_that_all_have_is_told_of_once_more_and_not_again() {
     let library = shelf::library(MODULE);
     one.put(MODULE);
     let kept = |by| vec![(CLIENT.id, Notice::Kept { library, by })];
-    assert_eq!(one.hear(2, Notice::Kept { library, by: 1 }), kept(2));
-    assert_eq!(one.hear(3, Notice::Kept { library, by: 1 }), kept(3));
-    assert_eq!(one.hear(3, Notice::Kept { library, by: 1 }), []);
+    assert_eq!(one.receive(2, Notice::Kept { library, by: 1 }), kept(2));
+    assert_eq!(one.receive(3, Notice::Kept { library, by: 1 }), kept(3));
+    assert_eq!(one.receive(3, Notice::Kept { library, by: 1 }), []);
     assert_eq!(one.wait(Span::secs(2)), []);
 }
 
@@ -163,38 +163,38 @@ fn sixteen_modules_are_on_their_way_at_a_time() {
 fn sixteen_modules_are_asked_for_at_a_time() {
     let mut one = One::new("many-wants");
     for number in 0..16 {
-        let asked = one.hear(101, Notice::Get(Library(number)));
+        let asked = one.receive(101, Notice::Get(Library(number)));
         assert_eq!(receivers(&asked), [2, 3]);
     }
     let missing = Library(16);
     let refused = vec![(NodeId(101), Notice::NoModule(missing))];
-    assert_eq!(one.hear(101, Notice::Get(missing)), refused);
+    assert_eq!(one.receive(101, Notice::Get(missing)), refused);
     // A module that was requested is waited for.
-    assert_eq!(one.hear(102, Notice::Get(Library(3))), []);
-    one.hear(2, Notice::NoModule(Library(3)));
-    let told = one.hear(3, Notice::NoModule(Library(3)));
-    assert_eq!(receivers(&told), [101, 102]);
+    assert_eq!(one.receive(102, Notice::Get(Library(3))), []);
+    one.receive(2, Notice::NoModule(Library(3)));
+    let notified = one.receive(3, Notice::NoModule(Library(3)));
+    assert_eq!(receivers(&notified), [101, 102]);
 }
 
 #[test]
 fn sixty_four_nodes_wait_for_a_module() {
     let mut one = One::new("askers");
     let missing = Library(5);
-    assert_eq!(receivers(&one.hear(100, Notice::Get(missing))), [2, 3]);
+    assert_eq!(receivers(&one.receive(100, Notice::Get(missing))), [2, 3]);
     for id in 101..170 {
-        assert_eq!(one.hear(id, Notice::Get(missing)), [], "it is asked for");
+        assert_eq!(one.receive(id, Notice::Get(missing)), [], "it is asked for");
     }
-    one.hear(2, Notice::NoModule(missing));
-    let told = one.hear(3, Notice::NoModule(missing));
-    assert_eq!(receivers(&told), (100..164).collect::<Vec<_>>());
+    one.receive(2, Notice::NoModule(missing));
+    let notified = one.receive(3, Notice::NoModule(missing));
+    assert_eq!(receivers(&notified), (100..164).collect::<Vec<_>>());
 }
 
 #[test]
 fn those_that_lack_a_module_are_not_asked_again() {
     let mut one = One::new("lack");
     let missing = Library(5);
-    one.hear(101, Notice::Get(missing));
-    one.hear(2, Notice::NoModule(missing));
+    one.receive(101, Notice::Get(missing));
+    one.receive(2, Notice::NoModule(missing));
     for _ in 0..2 {
         assert_eq!(one.wait(Span::millis(1_999)), []);
         let asked = one.wait(Span::millis(1));
@@ -210,8 +210,8 @@ fn those_that_lack_a_module_are_not_asked_again() {
 fn a_gateway_that_asks_is_answered_at_once() {
     let mut one = One::new("ring");
     let missing = Library(5);
-    let told = one.hear(2, Notice::Get(missing));
-    assert_eq!(told, [(NodeId(2), Notice::NoModule(missing))]);
+    let notified = one.receive(2, Notice::Get(missing));
+    assert_eq!(notified, [(NodeId(2), Notice::NoModule(missing))]);
 }
 
 #[test]
@@ -222,15 +222,15 @@ fn a_gateway_that_is_alone_keeps_and_answers_at_once() {
     let kept = vec![(CLIENT.id, Notice::Kept { library, by: 1 })];
     assert_eq!(one.put(MODULE), kept);
     let missing = Library(5);
-    let told = one.hear(101, Notice::Get(missing));
-    assert_eq!(told, [(NodeId(101), Notice::NoModule(missing))]);
+    let notified = one.receive(101, Notice::Get(missing));
+    assert_eq!(notified, [(NodeId(101), Notice::NoModule(missing))]);
 }
 
 #[test]
 fn a_module_that_comes_unasked_is_not_kept() {
     let mut one = One::new("unasked");
     let module = MODULE.iter().copied().collect();
-    assert_eq!(one.hear(2, Notice::Module(module)), []);
+    assert_eq!(one.receive(2, Notice::Module(module)), []);
     assert_eq!(one.storage.modules(), 0);
 }
 

@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut found = None;
         let (mut others, mut more) = (Vec::new(), 0_usize);
         loop {
-            let (of, body) = self.hear().await?;
+            let (of, body) = self.receive().await?;
             match of {
                 kind::SWITCH | kind::LIGHT => {
                     let it = Entity::decode(&*body)?;
@@ -156,7 +156,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// The next message; answers messages that only maintain the connection. The future may be dropped at any
     /// point.
-    async fn hear(&mut self) -> Result<Packet, WireError> {
+    async fn receive(&mut self) -> Result<Packet, WireError> {
         loop {
             self.flush().await?;
             let Some((of, body)) = self.codec.decode(&mut self.came)? else {
@@ -184,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             false => kind::SWITCH_STATE,
         };
         loop {
-            let (of, body) = self.hear().await?;
+            let (of, body) = self.receive().await?;
             if of != of_it {
                 continue;
             }
@@ -200,7 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     pub(super) async fn ask(&mut self) -> Result<bool, WireError> {
         self.put(kind::PING, &())?;
         self.say(kind::STATES, &()).await?;
-        while self.hear().await?.0 != kind::PONG {}
+        while self.receive().await?.0 != kind::PONG {}
         self.state().await
     }
 
@@ -258,10 +258,10 @@ mod tests {
             .await
             .unwrap();
         let moment = Duration::from_millis(300);
-        let heard = timeout(moment, session.hear()).await;
+        let received = timeout(moment, session.receive()).await;
         assert!(
-            matches!(heard, Ok(Err(WireError::Connection(_)))),
-            "{heard:?}"
+            matches!(received, Ok(Err(WireError::Connection(_)))),
+            "{received:?}"
         );
         let mut answer = [0; 3];
         timeout(moment, theirs.read_exact(&mut answer))
@@ -277,8 +277,11 @@ mod tests {
         let mut session = session(ours);
         let wrong = [0, 2, kind::AUTHENTICATED as u8, 8, 1];
         theirs.write_all(&wrong).await.unwrap();
-        let heard = timeout(Duration::from_millis(300), session.hear()).await;
-        assert!(matches!(heard, Ok(Err(WireError::Password))), "{heard:?}");
+        let received = timeout(Duration::from_millis(300), session.receive()).await;
+        assert!(
+            matches!(received, Ok(Err(WireError::Password))),
+            "{received:?}"
+        );
     }
 
     #[tokio::test]
@@ -307,12 +310,12 @@ mod tests {
         tokio::spawn(async move { writes.write_all(&[PING, PING].concat()).await });
         let moment = Duration::from_millis(300);
         // The caller turns to another task before the answer is written.
-        assert!(timeout(moment, session.hear()).await.is_err());
+        assert!(timeout(moment, session.receive()).await.is_err());
         let mut answers = [0; 6];
-        let heard = timeout(moment, session.hear());
+        let received = timeout(moment, session.receive());
         let read = timeout(moment, reads.read_exact(&mut answers));
-        let (heard, read) = tokio::join!(heard, read);
-        assert!(heard.is_err() && read.is_ok());
+        let (received, read) = tokio::join!(received, read);
+        assert!(received.is_err() && read.is_ok());
         assert_eq!(answers, [PONG, PONG].concat()[..]);
     }
 }

@@ -49,18 +49,18 @@ pub struct Availability {
     /// The payload when it is available: the whole text, or the value of `state` in a JSON object.
     pub there: String,
     /// The payload when it is not available, in the same form.
-    pub gone: String,
+    pub ended: String,
 }
 
 impl Conventions {
     /// The topics at which the hub publishes to the device.
-    pub fn says(&self) -> impl Iterator<Item = &str> {
+    pub fn reports(&self) -> impl Iterator<Item = &str> {
         let question = self.question.as_ref().map(|it| it.topic.as_str());
         core::iter::once(self.command.as_str()).chain(question)
     }
 
     /// The topics at which the device publishes.
-    pub fn hears(&self) -> impl Iterator<Item = &str> {
+    pub fn receives(&self) -> impl Iterator<Item = &str> {
         let availability = self.availability.as_ref().map(|it| it.topic.as_str());
         core::iter::once(self.state.as_str()).chain(availability)
     }
@@ -143,7 +143,7 @@ impl Conventions {
         let text = inside.unwrap_or(text);
         match text {
             it if it == availability.there => Some(true),
-            it if it == availability.gone => Some(false),
+            it if it == availability.ended => Some(false),
             _ => None,
         }
     }
@@ -173,7 +173,7 @@ pub(super) mod tests {
             availability: Some(Availability {
                 topic: "there".into(),
                 there: "online".into(),
-                gone: "offline".into(),
+                ended: "offline".into(),
             }),
             words: [("on", "ON"), ("off", "OFF")]
                 .map(|(state, word)| (state.into(), word.into()))
@@ -212,7 +212,7 @@ pub(super) mod tests {
     fn what_a_device_says_is_a_state_or_nothing() {
         let text = relay(Payload::Text("{}".into()));
         let part = |it| Number::from_thousandths(it).map(State::Number);
-        for (said, state) in [
+        for (reported, state) in [
             ("ON", Some("on".into())),
             (" OFF\n", Some("off".into())),
             ("on", Some("on".into())),
@@ -225,14 +225,14 @@ pub(super) mod tests {
             ("inf", Some("inf".into())),
             ("", None),
         ] {
-            assert_eq!(text.state_in(said.as_bytes()), state, "{said}");
+            assert_eq!(text.state_in(reported.as_bytes()), state, "{reported}");
         }
         assert_eq!(text.state_in(&[0xff]), None);
         let longest = "x".repeat(STATE_MAX);
         assert!(text.state_in(longest.as_bytes()).is_some());
         assert_eq!(text.state_in(format!("{longest}x").as_bytes()), None);
         let json = relay(Payload::Property("state".into()));
-        for (said, state) in [
+        for (reported, state) in [
             (r#"{"state":"ON","linkquality":3}"#, Some("on".into())),
             (r#"{"state":21.5}"#, part(21_500)),
             (r#"{"state":true}"#, Some("true".into())),
@@ -241,14 +241,14 @@ pub(super) mod tests {
             (r#"{"other":1}"#, None),
             ("ON", None),
         ] {
-            assert_eq!(json.state_in(said.as_bytes()), state, "{said}");
+            assert_eq!(json.state_in(reported.as_bytes()), state, "{reported}");
         }
     }
 
     #[test]
     fn it_is_there_or_gone_as_it_is_said() {
         let it = relay(Payload::Text("{}".into()));
-        for (said, is_there) in [
+        for (reported, is_there) in [
             ("online", Some(true)),
             ("offline", Some(false)),
             (r#"{"state":"online"}"#, Some(true)),
@@ -257,7 +257,7 @@ pub(super) mod tests {
             ("ONLINE", None),
             ("", None),
         ] {
-            assert_eq!(it.is_there(said.as_bytes()), is_there, "{said}");
+            assert_eq!(it.is_there(reported.as_bytes()), is_there, "{reported}");
         }
     }
 

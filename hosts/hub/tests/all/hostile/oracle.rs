@@ -63,10 +63,10 @@ impl World {
             }
         }
         let taken = preview.preempted.iter().map(|it| it.run);
-        let told: BTreeSet<u64> = preview.superseded.iter().copied().chain(taken).collect();
-        assert_eq!(told, given_up, "{id}: {preview:?}");
+        let notified: BTreeSet<u64> = preview.superseded.iter().copied().chain(taken).collect();
+        assert_eq!(notified, given_up, "{id}: {preview:?}");
         self.tally.previews += 1;
-        self.tally.given_up += told.len();
+        self.tally.given_up += notified.len();
         self.tally.cut_short += preview.cut_short.len();
         self.tally.at_once += usize::from(is_at_once);
     }
@@ -138,7 +138,7 @@ impl World {
         }
         self.sheet.triggers.clear();
         for name in NAMES {
-            let late = self.sheet.gone.remove(name).unwrap_or_default();
+            let late = self.sheet.ended.remove(name).unwrap_or_default();
             self.sheet.devices.entry(name).or_insert(late);
         }
         if !faults.is_kind() || faults.triggers {

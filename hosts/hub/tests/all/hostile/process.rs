@@ -116,8 +116,8 @@ impl World {
 
     /// All acts that are due are done, even if nothing looks.
     pub(super) fn sleep(&mut self, span: u64) {
-        let is_told = |it: &Next| matches!(it, Next::Report(_, Report::Observed(_)));
-        if self.next.values().any(is_told) {
+        let is_notified = |it: &Next| matches!(it, Next::Report(_, Report::Observed(_)));
+        if self.next.values().any(is_notified) {
             // A report that it made before a command would arrive after the command was given up.
             return;
         }
@@ -174,7 +174,7 @@ impl World {
             thing.is_busy = false;
             thing.seen = (None, None);
             thing.orders.clear();
-            thing.told = 0;
+            thing.notified = 0;
             if let Some((_, to)) = thing.acts.filter(|_| thing.lateness == 0) {
                 // A command without lateness acts now, or never.
                 if self.dice.one_in(2) {
@@ -200,13 +200,13 @@ impl World {
             .unwrap()
             .home;
         let all = || home.catalogue.iter().map(|it| it.0);
-        let gone: Vec<_> = all().filter(|it| !self.is_in_file(*it)).collect();
+        let ended: Vec<_> = all().filter(|it| !self.is_in_file(*it)).collect();
         let (memory, moment) = (Some(self.memory.clone()), self.moment());
         let house = House::new(
             &home,
             self.config,
             |_| Span::ZERO,
-            &gone,
+            &ended,
             memory,
             rng(),
             moment,

@@ -80,7 +80,7 @@ impl Faults {
 pub(super) struct Sheet {
     pub(super) devices: BTreeMap<&'static str, u64>,
     /// The devices that are not in the file now. A device that returns is no faster than before.
-    pub(super) gone: BTreeMap<&'static str, u64>,
+    pub(super) ended: BTreeMap<&'static str, u64>,
     /// The device with an unknown state at the start.
     pub(super) unknown: &'static str,
     pub(super) routines: Vec<Value>,
@@ -93,7 +93,7 @@ impl Sheet {
         let devices = NAMES.map(|it| (it, if faults.late { lateness(dice) } else { 0 }));
         let mut sheet = Self {
             devices: devices.into(),
-            gone: BTreeMap::new(),
+            ended: BTreeMap::new(),
             unknown: if faults.hands {
                 NAMES[dice.below(4) as usize]
             } else {
@@ -122,11 +122,11 @@ impl Sheet {
         match dice.below(3) {
             0 if self.devices.len() > 2 && self.devices.contains_key(name) => {
                 let late = self.devices.remove(name);
-                self.gone.extend(late.map(|it| (name, it)));
+                self.ended.extend(late.map(|it| (name, it)));
             }
             0 | 1 => {
                 let longer = if faults.late { 2_000 } else { 0 };
-                let late = self.gone.remove(name);
+                let late = self.ended.remove(name);
                 *self.devices.entry(name).or_insert(late.unwrap_or_default()) += longer;
             }
             _ => self.routines[0] = routine(dice, 0),
@@ -142,8 +142,8 @@ impl Sheet {
     pub(super) fn text(&self) -> String {
         let is_here = |it: &Value| {
             let text = it.to_string();
-            let mut gone = NAMES.iter().filter(|it| !self.devices.contains_key(*it));
-            !gone.any(|it| text.contains(&format!("\"{it}\"")))
+            let mut ended = NAMES.iter().filter(|it| !self.devices.contains_key(*it));
+            !ended.any(|it| text.contains(&format!("\"{it}\"")))
         };
         let routines: Vec<_> = self.routines.iter().filter(|it| is_here(it)).collect();
         let has = |it: &&Value| {

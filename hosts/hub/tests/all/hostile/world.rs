@@ -31,7 +31,7 @@ pub(super) struct Thing {
     /// True if it is up, and its state, as last reported.
     pub(super) seen: (Option<bool>, Option<u64>),
     /// The time at which the last report arrives.
-    pub(super) told: u64,
+    pub(super) notified: u64,
     /// The acts after it was given up.
     pub(super) ghosts: Vec<(u64, u64)>,
 }
@@ -152,15 +152,15 @@ impl World {
     }
 
     /// Sends a report, which arrives after the earlier ones.
-    pub(super) fn tell(&mut self, id: NodeId, when: u64, report: Report) {
+    pub(super) fn notify(&mut self, id: NodeId, when: u64, report: Report) {
         let thing = &self.things[&id];
         let delay = if thing.ghosts.is_empty() {
             self.dice.below(300) * MS
         } else {
             0
         };
-        let when = (when + delay).max(thing.told);
-        self.things.get_mut(&id).unwrap().told = when;
+        let when = (when + delay).max(thing.notified);
+        self.things.get_mut(&id).unwrap().notified = when;
         self.at(when, Next::Report(id, report));
     }
 
@@ -232,18 +232,18 @@ impl World {
         let is_double = self.dice.one_in(4);
         let is_in_file = self.is_in_file(id);
         let thing = self.things.get_mut(&id).unwrap();
-        let is_waiting = !thing.ghosts.is_empty() && thing.told > self.now;
+        let is_waiting = !thing.ghosts.is_empty() && thing.notified > self.now;
         if thing.is_busy || !is_in_file || is_waiting {
             return;
         }
         let (is_up, state) = (thing.is_up, thing.state);
         let was = mem::replace(&mut thing.seen, (Some(is_up), is_up.then_some(state)));
         if was.0 != Some(is_up) {
-            self.tell(id, self.now, if is_up { Report::Up } else { Report::Down });
+            self.notify(id, self.now, if is_up { Report::Up } else { Report::Down });
         }
         // A state is reported each time that it is looked at.
         for _ in 0..if is_up { 1 + u8::from(is_double) } else { 0 } {
-            self.tell(id, self.now, Report::Observed(number(state)));
+            self.notify(id, self.now, Report::Observed(number(state)));
         }
     }
 
@@ -284,7 +284,7 @@ impl World {
                         outcome: Outcome::Unknown,
                     }
                 };
-                self.tell(id, now, report);
+                self.notify(id, now, report);
                 self.begin(id);
             }
             Todo::Set {
@@ -299,7 +299,7 @@ impl World {
                 thing.seen.1 = None;
                 if now >= until {
                     let outcome = Outcome::Refused;
-                    self.tell(id, now, Report::Outcome { token, outcome });
+                    self.notify(id, now, Report::Outcome { token, outcome });
                     return self.begin(id);
                 }
                 let over = (now + takes).min(until);
@@ -347,8 +347,8 @@ impl World {
                 }
                 self.at(over, Next::Free(id));
                 // It is reported when it has ended; earlier reports arrive before it.
-                let when = over.max(self.things[&id].told);
-                self.things.get_mut(&id).unwrap().told = when;
+                let when = over.max(self.things[&id].notified);
+                self.things.get_mut(&id).unwrap().notified = when;
                 self.at(when, Next::Report(id, Report::Outcome { token, outcome }));
             }
         }

@@ -33,12 +33,12 @@ fn what_happened_is_counted() {
     let mut world = World::new();
     for _ in 0..2 {
         world.run("light");
-        world.hear();
+        world.receive();
     }
     world.broken.push(world.id("fan"));
     for _ in 0..3 {
         world.run("rest");
-        world.hear();
+        world.receive();
     }
     let counts = Counts {
         accepted: 5,
@@ -66,7 +66,7 @@ fn what_happened_is_counted() {
         };
         let outcome = Outcome::Unknown;
         world.report("fan", Report::Outcome { token, outcome });
-        world.hear();
+        world.receive();
         assert_eq!(world.house.view().counts.unknown, unknown);
     }
     let counts = world.house.view().counts;
@@ -81,7 +81,7 @@ fn the_latest_fifty_runs_are_shown_and_all_that_are_not_finished() {
     let mut latest = rest;
     for _ in 0..60 {
         latest = world.run("light");
-        world.hear();
+        world.receive();
     }
     let view = world.house.view();
     assert_eq!(view.runs.len(), 51);
@@ -175,7 +175,7 @@ fn what_is_passed_over_and_brought_back_is_told_with_the_run() {
     }"#,
     );
     let refused = world.run("r");
-    world.hear();
+    world.receive();
     let shown = |world: &World, id| {
         world
             .house
@@ -192,7 +192,7 @@ fn what_is_passed_over_and_brought_back_is_told_with_the_run() {
     assert_eq!(shown(&world, refused).place, Some(1));
     world.broken.push(world.id("fan"));
     let undone = world.run("r");
-    world.hear();
+    world.receive();
     let found = shown(&world, undone);
     assert_eq!(found.what, "undone");
     assert_eq!(
@@ -214,13 +214,13 @@ fn what_is_passed_over_and_brought_back_is_told_with_the_run() {
 fn what_is_shown_is_counted_for_prometheus() {
     let mut world = World::new();
     world.run("light");
-    world.hear();
+    world.receive();
     let rest = [0; 3].map(|_| world.run_unanswered("rest"));
     world.house.cancel(rest[0], world.moment()).unwrap();
     world.store();
     world.report("lock", Report::Down);
-    let tell = Tell::new(&world.house, None);
-    let text = Metrics::new(tell.view.subscribe(), write_seconds())
+    let notify = Readers::new(&world.house, None);
+    let text = Metrics::new(notify.view.subscribe(), write_seconds())
         .text()
         .unwrap();
     for line in [
@@ -254,7 +254,7 @@ fn what_becomes_of_devices_is_told_with_the_run() {
     }
     let brought = |how: &str| [format!("fan {how}"), format!("lamp {how}")];
     assert_eq!(notes(&world)[1..], brought("is brought back"));
-    world.hear();
+    world.receive();
     assert_eq!(notes(&world)[1..], brought("was brought back"));
 }
 
@@ -267,7 +267,7 @@ fn a_run_that_ends_after_a_thousand_later_ones_is_told_of() {
     for _ in 0..KEPT {
         let id = world.run("light");
         first = first.or(Some(id));
-        world.hear();
+        world.receive();
     }
     let kept = |world: &World, id| world.house.records().get(id).is_some();
     assert!(kept(&world, first.unwrap()));

@@ -28,7 +28,7 @@ enum Stop {
     AmongEvents,
 }
 
-type Told = Result<Result<(), Reject>, String>;
+type Notified = Result<Result<(), Reject>, String>;
 
 impl World<'_> {
     pub(super) fn command(&mut self, command: Command<u8>) -> Result<(), String> {
@@ -40,12 +40,12 @@ impl World<'_> {
     }
 
     fn must(&mut self, operation: Operation<DurableHub<u8>>) -> Result<(), String> {
-        let told = self.step(operation.clone())?;
-        told.map_err(|refused| format!("{operation:?} was refused: {refused}"))
+        let notified = self.step(operation.clone())?;
+        notified.map_err(|refused| format!("{operation:?} was refused: {refused}"))
     }
 
     /// Carries out a step of the host: an input to the hub, or the passing of time.
-    pub(super) fn step(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
+    pub(super) fn step(&mut self, operation: Operation<DurableHub<u8>>) -> Notified {
         let stop = self.stop();
         if stop == Stop::BeforeSaving {
             self.summary.lost_inputs += 1;
@@ -54,11 +54,11 @@ impl World<'_> {
             self.restart(0)?;
             return Ok(Ok(()));
         }
-        let told = self.step_and_stop(operation, stop)?;
-        if stop != Stop::Never && told.is_ok() {
+        let notified = self.step_and_stop(operation, stop)?;
+        if stop != Stop::Never && notified.is_ok() {
             self.restart(0)?;
         }
-        Ok(told)
+        Ok(notified)
     }
 
     fn stop(&mut self) -> Stop {
@@ -73,7 +73,7 @@ impl World<'_> {
     }
 
     /// Lets the hub take a step. All its events wait until the step is stored.
-    fn feed(&mut self, operation: Operation<DurableHub<u8>>) -> Told {
+    fn feed(&mut self, operation: Operation<DurableHub<u8>>) -> Notified {
         self.watch.refusal = None;
         // It draws nothing.
         let mut nothing = Bytes::new(&[]);
@@ -81,7 +81,7 @@ impl World<'_> {
         Ok(self.watch.refusal.take().map_or(Ok(()), Err))
     }
 
-    fn step_and_stop(&mut self, operation: Operation<DurableHub<u8>>, stop: Stop) -> Told {
+    fn step_and_stop(&mut self, operation: Operation<DurableHub<u8>>, stop: Stop) -> Notified {
         let mut now = self.now();
         // Of several ticks at one time a later one may change the device.
         let mut is_one = true;
@@ -99,7 +99,7 @@ impl World<'_> {
             story.push(format!("{now:?} {operation:?}"));
         }
         let late = self.late(now);
-        let told = self.feed(operation)?;
+        let notified = self.feed(operation)?;
         if let Some((id, before)) = about {
             self.learned(id, before);
         }
@@ -118,7 +118,7 @@ impl World<'_> {
             }
             self.carry_out(event, stop)?;
         }
-        Ok(told)
+        Ok(notified)
     }
 
     /// Stores the step; then its events come out.
@@ -131,16 +131,16 @@ impl World<'_> {
 
     /// Checks that a device that is reported as not undone is in the right state.
     fn is_said_as_it_is(&self, events: &[Event<u8>]) -> Result<(), String> {
-        let told = events.iter().map(|event| {
+        let notified = events.iter().map(|event| {
             let Event::Aborted { undo, .. } = event else {
                 return [].as_slice();
             };
             undo
         });
-        let told: Vec<&(NodeId, UndoStatus)> = told.flatten().collect();
+        let notified: Vec<&(NodeId, UndoStatus)> = notified.flatten().collect();
         let hub = self.hub()?;
-        for &&(device, _) in &told {
-            let mut of_device = told.iter().filter(|it| it.0 == device);
+        for &&(device, _) in &notified {
+            let mut of_device = notified.iter().filter(|it| it.0 == device);
             let is_left = of_device.all(|it| it.1 == UndoStatus::NotNeeded);
             let it = hub.devices.get(&device);
             let is_wrong = it.is_some_and(|it| {
@@ -314,14 +314,14 @@ impl World<'_> {
             let _lost: Result<(), Reject> = self.feed(resume)?;
             return self.restart(depth + 1);
         }
-        let told = self.step_and_stop(resume, stop)?;
-        told.map_err(|refused| format!("resume was refused: {refused}"))?;
+        let notified = self.step_and_stop(resume, stop)?;
+        notified.map_err(|refused| format!("resume was refused: {refused}"))?;
         if stop != Stop::Never {
             return self.restart(depth + 1);
         }
         let calm = core::mem::replace(&mut self.is_calm, true);
         for nth in 0..self.things.len() {
-            self.tell_status(nth)?;
+            self.report_status(nth)?;
         }
         self.is_calm = calm;
         Ok(())

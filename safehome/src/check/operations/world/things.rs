@@ -107,9 +107,9 @@ impl World<'_> {
     /// Reports a device's state, and reports it again to a host that was down.
     fn observed(&mut self, device: NodeId, state: u8) -> Result<(), String> {
         let calm = core::mem::replace(&mut self.is_calm, true);
-        let told = self.command(Command::Observed { device, state });
+        let notified = self.command(Command::Observed { device, state });
         self.is_calm = calm;
-        told
+        notified
     }
 
     /// Decides whether the device's command is done; no outcome is reported.
@@ -231,11 +231,11 @@ impl World<'_> {
         if unnoticed || thing.is_up && kind % 4 == 1 {
             thing.life += 1;
         }
-        self.tell_status(nth)
+        self.report_status(nth)
     }
 
     /// Reports the membership service's knowledge of a device.
-    pub(super) fn tell_status(&mut self, nth: usize) -> Result<(), String> {
+    pub(super) fn report_status(&mut self, nth: usize) -> Result<(), String> {
         let Some(thing) = self.things.get(nth) else {
             return Ok(());
         };
@@ -300,13 +300,13 @@ impl World<'_> {
         if self.settings.terms && kind & 16 == 16 {
             let (device, urgency) = (NodeId(nth as u64), Urgency(kind >> 6));
             let calm = core::mem::replace(&mut self.is_calm, true);
-            let told = self.command(Command::ByHand {
+            let notified = self.command(Command::ByHand {
                 device,
                 state,
                 urgency,
             });
             self.is_calm = calm;
-            told?;
+            notified?;
         } else {
             self.observed(NodeId(nth as u64), state)?;
         }

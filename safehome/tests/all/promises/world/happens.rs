@@ -8,7 +8,7 @@ use selvedge_safehome::{
     Terms, Urgency, Wait, WaitCause,
 };
 
-use super::{Stop, Told, World};
+use super::{Notified, Stop, World};
 use crate::promises::oracle::Record;
 use crate::promises::things::{Open, Report};
 
@@ -35,8 +35,8 @@ impl World {
             19 | 20 => self.presses(nth),
             21 => {
                 let state = self.things[nth].state;
-                if self.things[nth].says.len() < 6 {
-                    self.things[nth].says.push_back(Report::State(state));
+                if self.things[nth].reports.len() < 6 {
+                    self.things[nth].reports.push_back(Report::State(state));
                 }
             }
             22 | 23 => self.flips(nth),
@@ -69,7 +69,7 @@ impl World {
             is_busy |= self.things[nth].does(self.now, false);
             is_busy |= self.things[nth].open.is_some_and(|it| it.is_asked);
             self.answers(nth, true);
-            while !self.things[nth].says.is_empty() {
+            while !self.things[nth].reports.is_empty() {
                 is_busy = true;
                 self.reports(nth);
             }
@@ -117,19 +117,19 @@ impl World {
             Command::SubmitAs { routine, terms }
         };
         let new = record.clone();
-        let told = self.tell(command, |it| {
+        let notified = self.notify(command, |it| {
             let found = it.oracle.submitted(id, new);
             it.judge(found);
         });
-        match (told, preview) {
-            (Told::Refused(why), preview) => {
+        match (notified, preview) {
+            (Notified::Refused(why), preview) => {
                 self.counts.refused += 1;
                 self.judge(self.oracle.refused(&record, why));
                 if preview.err() != Some(why) {
                     self.broken("it was to be taken");
                 }
             }
-            (Told::Taken, Ok(preview)) => {
+            (Notified::Taken, Ok(preview)) => {
                 let waits = self.hub.machine().wait(id);
                 let is_own = |it: &Wait| matches!(it.cause, WaitCause::Outcome | WaitCause::Hold);
                 let is_so = waits.filter(|it| !is_own(it)) == preview.wait;
@@ -138,8 +138,8 @@ impl World {
                     self.broken(&format!("{preview:?} was foreseen"));
                 }
             }
-            (Told::Taken, Err(_)) => self.broken("it was to be refused"),
-            (Told::Lost, _) => {}
+            (Notified::Taken, Err(_)) => self.broken("it was to be refused"),
+            (Notified::Lost, _) => {}
         }
     }
 
@@ -191,7 +191,7 @@ impl World {
                 Some(urgency) => Report::Hand(state, urgency),
                 None => Report::State(state),
             };
-            thing.says.push_back(report);
+            thing.reports.push_back(report);
             if is_its {
                 thing.refuses();
             }
@@ -212,16 +212,16 @@ impl World {
             return;
         }
         let id = open[self.below(open.len() as u64) as usize];
-        self.tell(Command::Cancel(id), |it| {
+        self.notify(Command::Cancel(id), |it| {
             it.oracle.records.get_mut(&id).unwrap().is_cancelled = true;
         });
     }
 
     fn gives_up(&mut self, nth: usize) {
-        let is_heard = |it: &Open| !it.is_old || it.is_asked;
-        if let Some(open) = self.things[nth].open.filter(is_heard) {
+        let is_received = |it: &Open| !it.is_old || it.is_asked;
+        if let Some(open) = self.things[nth].open.filter(is_received) {
             self.says_all(nth, open.token);
-            let is_open = |it: Open| it.token == open.token && is_heard(&it);
+            let is_open = |it: Open| it.token == open.token && is_received(&it);
             if self.things[nth].open.is_some_and(is_open) {
                 self.lands(nth, open.token, Outcome::Unknown);
             }
@@ -250,7 +250,7 @@ impl World {
             token,
             state,
         };
-        let told = self.tell(answer, |it| {
+        let notified = self.notify(answer, |it| {
             if state == open.value {
                 it.resolves(nth, Outcome::Done);
             } else {
@@ -258,7 +258,7 @@ impl World {
                 it.things[nth].open = None;
             }
         });
-        if matches!(told, Told::Refused(_)) {
+        if matches!(notified, Notified::Refused(_)) {
             self.broken("an answer is refused");
         }
     }
@@ -270,7 +270,7 @@ impl World {
             thing.expire(self.now);
         }
         for nth in 0..self.things.len() {
-            while !self.things[nth].says.is_empty() {
+            while !self.things[nth].reports.is_empty() {
                 self.reports(nth);
             }
         }

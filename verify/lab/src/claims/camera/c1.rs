@@ -6,7 +6,7 @@ use selvedge_camera::{Camera, Command, Config};
 use selvedge_core::Span;
 use selvedge_sim::network::{Link, Network, Topology};
 
-use super::lab::{member, tell};
+use super::lab::{member, notify};
 use crate::claims::{Claim, Experiment, Fault, Judgement, Sample, Samples, Verdict};
 
 const NAME: &str = "camera: one entry, nobody else, nothing lost";
@@ -39,7 +39,7 @@ fn entry(nodes: usize, seed: u64) -> Result<Option<u64>, Fault> {
         mesh.add(member(node), machine).map_err(Fault::network)?;
     }
     for node in 0..nodes {
-        tell(&mut mesh, node, 0..nodes)?;
+        notify(&mut mesh, node, 0..nodes)?;
     }
     mesh.command(0, Command::Enter).map_err(Fault::network)?;
     mesh.run_for(Span::millis(100));

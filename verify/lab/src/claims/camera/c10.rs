@@ -10,7 +10,7 @@ use selvedge_sim::network::{Action, Link, Network, Topology};
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use super::lab::{member, plot, tell, words};
+use super::lab::{member, notify, plot, words};
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 use crate::ricart_agrawala::{self, RicartAgrawala};
@@ -71,7 +71,7 @@ fn camera(nodes: usize, requesters: usize, config: Config, seed: u64) -> Result<
     let mut mesh = mesh(nodes, seed, |me| Camera::new(me, config))?;
     mesh.set_size(|message: &selvedge_camera::Message| message.encoded_len());
     for node in 0..nodes {
-        tell(&mut mesh, node, 0..nodes)?;
+        notify(&mut mesh, node, 0..nodes)?;
     }
     let [enter, exit] = [Command::Enter, Command::Exit];
     serve(&mut mesh, requesters, seed, [enter, exit], |event| {
@@ -280,7 +280,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("nodes", &names),
             "bytes",
             lines,
-            Paper::says("as many messages, and a RELEASE; it counts no bytes"),
+            Paper::reports("as many messages, and a RELEASE; it counts no bytes"),
         )],
     })
 }

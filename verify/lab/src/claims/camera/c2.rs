@@ -6,7 +6,7 @@ use selvedge_camera::{Camera, Command, Config, Event};
 use selvedge_core::Span;
 use selvedge_sim::network::{Link, Network, Topology};
 
-use super::lab::{member, tell};
+use super::lab::{member, notify};
 use crate::claims::{Claim, Experiment, Fault, Judgement, Sample, Samples, Verdict};
 
 const NAME: &str = "camera: delays of an entry, in hundredths of a round trip";
@@ -42,10 +42,10 @@ fn mesh(known: bool) -> Result<Network<Camera>, Fault> {
         let machine = Camera::new(member(node), Config::new(3)).map_err(Fault::network)?;
         mesh.add(member(node), machine).map_err(Fault::network)?;
     }
-    tell(&mut mesh, 2, [0, 1])?;
+    notify(&mut mesh, 2, [0, 1])?;
     for node in [0, 1] {
         let others = if known { 0..3 } else { 2..3 };
-        tell(&mut mesh, node, others)?;
+        notify(&mut mesh, node, others)?;
     }
     Ok(mesh)
 }

@@ -62,7 +62,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("requesters", &names),
             "wait / requesters, ms",
             BOTH.into_iter().zip([waits, eager]),
-            Paper::says("it falls and flattens (figure 5.1, a curve)"),
+            Paper::reports("it falls and flattens (figure 5.1, a curve)"),
         )],
     })
 }

@@ -56,7 +56,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("requesters", &names),
             "messages / requesters",
             BOTH.into_iter().zip([messages, eager]),
-            Paper::says("constant (a curve)"),
+            Paper::reports("constant (a curve)"),
         )],
     })
 }

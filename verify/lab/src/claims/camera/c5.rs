@@ -69,14 +69,14 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("nodes", &names),
                 "wait / requesters, ms",
                 BOTH.into_iter().zip([waits, eager_waits]),
-                Paper::says("it grows, and levels off by 256 nodes (curves)"),
+                Paper::reports("it grows, and levels off by 256 nodes (curves)"),
             ),
             plot(
                 "Messages a node",
                 ("nodes", &names),
                 "messages / nodes",
                 BOTH.into_iter().zip([a_node, eager_a_node]),
-                Paper::says("it grows less than the nodes (curves)"),
+                Paper::reports("it grows less than the nodes (curves)"),
             ),
         ],
     })

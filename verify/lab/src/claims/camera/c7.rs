@@ -94,7 +94,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let plot_of = |title: &str, unit: &str, figure: fn(&Seen) -> f64| {
         let lines = rows.iter().map(|row| row.iter().map(figure).collect());
         let lines = names_of.into_iter().zip(lines);
-        let shape = Paper::says("Zipf is below uniform, and flat (figure 5.7, curves)");
+        let shape = Paper::reports("Zipf is below uniform, and flat (figure 5.7, curves)");
         plot(title, ("between / inside", &names), unit, lines, shape)
     };
     Some(Judgement {

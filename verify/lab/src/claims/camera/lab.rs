@@ -57,7 +57,7 @@ pub(super) fn member(node: usize) -> Member {
 }
 
 /// Makes a node know these others.
-pub(super) fn tell(
+pub(super) fn notify(
     mesh: &mut Network<Camera>,
     node: usize,
     others: impl IntoIterator<Item = usize>,
@@ -103,7 +103,7 @@ pub(super) fn mesh(
         mesh.add(member(node), machine).map_err(Fault::network)?;
     }
     for node in 0..nodes {
-        tell(&mut mesh, node, 0..nodes)?;
+        notify(&mut mesh, node, 0..nodes)?;
     }
     Ok(mesh)
 }

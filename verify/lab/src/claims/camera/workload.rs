@@ -67,7 +67,7 @@ pub(super) struct Seen {
 
 /// A request that has come and was not served.
 #[derive(Clone, Copy, Debug)]
-struct Wish {
+struct GateCommand {
     came: Time,
     /// The time at which its node could ask.
     asked: Option<Time>,
@@ -176,7 +176,7 @@ impl Workload {
 struct Run {
     mesh: Network<Camera>,
     /// The requests of each node's application, in order; the first one was made.
-    queues: Vec<VecDeque<Wish>>,
+    queues: Vec<VecDeque<GateCommand>>,
     served: usize,
     waited: u64,
     with_queue: u64,
@@ -194,7 +194,7 @@ impl Run {
     fn wants(&mut self, node: usize) -> Result<(), Fault> {
         let came = self.mesh.now();
         if let Some(queue) = self.queues.get_mut(node) {
-            queue.push_back(Wish { came, asked: None });
+            queue.push_back(GateCommand { came, asked: None });
         }
         self.ask(node)
     }
@@ -206,8 +206,8 @@ impl Run {
         if self.mesh.machine(node).is_none_or(is_busy) {
             return Ok(());
         }
-        if let Some(wish) = self.queues.get_mut(node).and_then(VecDeque::front_mut) {
-            wish.asked = Some(now);
+        if let Some(request) = self.queues.get_mut(node).and_then(VecDeque::front_mut) {
+            request.asked = Some(now);
             self.mesh
                 .command(node, Command::Enter)
                 .map_err(Fault::network)?;
@@ -247,11 +247,11 @@ impl Run {
         if self.mesh.machines().filter(inside).take(2).count() > 1 {
             return Err(Fault::Outcome("two were inside".to_owned()));
         }
-        let wish = self.queues.get_mut(node).and_then(VecDeque::pop_front);
-        let Some(Wish {
+        let request = self.queues.get_mut(node).and_then(VecDeque::pop_front);
+        let Some(GateCommand {
             came,
             asked: Some(asked),
-        }) = wish
+        }) = request
         else {
             return Err(Fault::Outcome("an entry without a request".to_owned()));
         };

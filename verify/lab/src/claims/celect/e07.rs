@@ -9,7 +9,7 @@ use selvedge_celect::{Celect, Command, Config};
 use selvedge_core::{Delta, Span};
 use selvedge_sim::network::{Link, Network, Topology};
 
-use super::lacking::{draw, lackers, member};
+use super::missing::{draw, lackers, member};
 use crate::claims::plot::over;
 use crate::claims::{
     Claim, Experiment, Fault, Judgement, Paper, Reference, Sample, Samples, Verdict,
@@ -146,8 +146,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     };
     // All of the c + 1 answers come from lists that lack it.
     let expected = |c: u16| {
-        let lacking = |nth: usize| (REAL - nth) as f64 / (NODES - 1 - nth) as f64;
-        100.0 * (0..=usize::from(c)).map(lacking).product::<f64>()
+        let missing = |nth: usize| (REAL - nth) as f64 / (NODES - 1 - nth) as f64;
+        100.0 * (0..=usize::from(c)).map(missing).product::<f64>()
     };
     let theory: Vec<String> = LOW.iter().map(|&c| format!("{:.2}", expected(c))).collect();
     let verdict = if worst.wrong + ERRORS * worst.error < PAPER {
@@ -173,7 +173,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("initiators", &many),
             "rank",
             [("Base", ranks(&by_initiators))],
-            Paper::says("curves"),
+            Paper::reports("curves"),
         ),
     ];
     Some(Judgement {

@@ -7,7 +7,7 @@ use rand_core::SeedableRng;
 use selvedge_celect::estimate::{Average, Feedback, Misses, Tally, published};
 use selvedge_core::{Choose, Member, NodeId, Ratio};
 
-use super::lacking::{column, draw, lackers, member};
+use super::missing::{column, draw, lackers, member};
 use crate::claims::plot::over;
 use crate::claims::{
     Claim, Experiment, Fault, Judgement, Paper, Plot, Reference, Sample, Samples, Verdict,
@@ -427,6 +427,6 @@ fn run(samples: &Samples) -> Option<Plot> {
             ("as printed", line(1)),
             ("counted", line(2)),
         ],
-        Paper::says("a curve of one run"),
+        Paper::reports("a curve of one run"),
     ))
 }

@@ -7,7 +7,7 @@ use rand_core::SeedableRng;
 use selvedge_celect::estimate::{Average, Feedback, Misses, published};
 use selvedge_core::Ratio;
 
-use super::lacking::draw;
+use super::missing::draw;
 use crate::claims::plot::over;
 use crate::claims::stats::{mean, median, quantile};
 use crate::claims::{Claim, Experiment, Judgement, Paper, Reference, Sample, Samples, Verdict};
@@ -212,7 +212,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let all = WAYS.map(|(words, _)| seen(samples, words).map(|it| (words, it)));
     let all = all.into_iter().collect::<Option<Vec<_>>>()?;
     let (_, counted) = all.last()?;
-    let told = |it: Option<usize>| it.map_or("never".to_owned(), |it| it.to_string());
+    let notified = |it: Option<usize>| it.map_or("never".to_owned(), |it| it.to_string());
     let rows: Vec<String> = all
         .iter()
         .map(|(words, seen)| {
@@ -221,8 +221,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             format!(
                 "{words}: within {CLOSE} first at {}, there at {}, later {end:.1} (90% from {low:.0} to \
                  {high:.0}), {zero} ended at 0 and {full} above 100",
-                told(seen.first),
-                told(seen.there),
+                notified(seen.first),
+                notified(seen.there),
             )
         })
         .collect();
@@ -254,7 +254,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     );
     Some(Judgement {
         paper: format!("about {PAPER}"),
-        ours: told(counted.there),
+        ours: notified(counted.there),
         verdict: match counted.there {
             Some(there) if there < PAPER => Verdict::Better,
             Some(there) if there <= PAPER + PAPER / 2 => Verdict::Holds,

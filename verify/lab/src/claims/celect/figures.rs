@@ -226,7 +226,7 @@ pub(super) fn plots(
     figure: fn(&Seen) -> Option<f64>,
     words: &str,
 ) -> Vec<Plot> {
-    let plot = |over| plot(samples, over, (title, unit), figure, Paper::says(words));
+    let plot = |over| plot(samples, over, (title, unit), figure, Paper::reports(words));
     OVER.map(plot).into()
 }
 

@@ -11,7 +11,7 @@ use selvedge_sim::network::{Link, MembershipTrace, Multicasts, Network, Relays, 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use super::heard::{Heard, node_of, without_hearsay};
+use super::received::{Received, node_of, without_hearsay};
 use crate::claims::membership::traces::{Losses, PERIOD, Placement, Recording, member, recorded};
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
@@ -221,7 +221,7 @@ struct Trial<'a> {
     losses: Losses,
     topology: Topology,
     /// Each node's knowledge of each node until the election.
-    heard: Vec<Vec<Heard>>,
+    received: Vec<Vec<Received>>,
     /// The changes that they learn after that.
     tail: MembershipTrace,
     /// The number of times that each node was suspected until the election, by all.
@@ -260,21 +260,21 @@ impl<'a> Trial<'a> {
         } else {
             trace
         };
-        let mut heard = vec![vec![Heard::default(); nodes]; nodes];
+        let mut received = vec![vec![Received::default(); nodes]; nodes];
         let mut tail = MembershipTrace::default();
-        let mut hear = |observer: usize, delta: Delta| {
+        let mut receive = |observer: usize, delta: Delta| {
             let about = node_of(delta.member().id);
-            if let Some(heard) = heard.get_mut(observer).and_then(|it| it.get_mut(about)) {
-                heard.hear(delta);
+            if let Some(received) = received.get_mut(observer).and_then(|it| it.get_mut(about)) {
+                received.receive(delta);
             }
         };
         for (observer, list) in lists.iter().enumerate() {
             list.iter()
-                .for_each(|&it| hear(observer, Delta::Joined(it)));
+                .for_each(|&it| receive(observer, Delta::Joined(it)));
         }
         for entry in trace.entries() {
             if entry.at <= begin {
-                hear(node_of(entry.observer), entry.delta);
+                receive(node_of(entry.observer), entry.delta);
             } else {
                 tail.push(entry.at, entry.observer, entry.delta);
             }
@@ -285,7 +285,7 @@ impl<'a> Trial<'a> {
             order,
             losses,
             topology,
-            heard,
+            received,
             tail,
             suspicions,
             begin,
@@ -296,10 +296,10 @@ impl<'a> Trial<'a> {
     /// The most lists that one node is missing in when the election begins.
     fn missing(&self) -> u64 {
         let missing = |about: usize| {
-            let lacks = |(observer, heard): &(usize, &Vec<Heard>)| {
-                *observer != about && heard.get(about).is_some_and(|it| !it.listed)
+            let lacks = |(observer, received): &(usize, &Vec<Received>)| {
+                *observer != about && received.get(about).is_some_and(|it| !it.listed)
             };
-            self.heard.iter().enumerate().filter(lacks).count() as u64
+            self.received.iter().enumerate().filter(lacks).count() as u64
         };
         let all = (0..self.setting.nodes).map(missing);
         all.max().unwrap_or_default()
@@ -337,9 +337,9 @@ impl<'a> Trial<'a> {
             mesh.add(member(node), machine).map_err(Fault::network)?;
         }
         self.losses.begin(&mut mesh, link)?;
-        for (node, heard) in self.heard.iter().enumerate() {
-            for (about, heard) in heard.iter().enumerate() {
-                for delta in heard.deltas(member(about)) {
+        for (node, received) in self.received.iter().enumerate() {
+            for (about, received) in received.iter().enumerate() {
+                for delta in received.deltas(member(about)) {
                     mesh.membership(node, delta).map_err(Fault::network)?;
                 }
             }

@@ -12,9 +12,9 @@ mod e09;
 mod e10;
 pub mod e11;
 mod figures;
-mod heard;
 mod lab;
-mod lacking;
+mod missing;
+mod received;
 
 use super::Claim;
 

@@ -15,7 +15,7 @@ use selvedge_routine::{Comparison, Condition, Routine, Step};
 use selvedge_sim::network::{Action, Link, Network, Relays, Topology};
 
 use super::lab::{Building, Layout, SPACING};
-use super::spot::{Ask, Message, Spot, Told};
+use super::spot::{Ask, Message, Notified, Spot};
 use crate::claims::Fault;
 
 /// The time that a hop takes: the paper's unit of time.
@@ -225,7 +225,7 @@ impl House {
         for at in self.nodes.clone() {
             for other in self.nodes.clone() {
                 if other != at {
-                    self.tell(at, Delta::Joined(Member::new(other as u64, 0)))?;
+                    self.notify(at, Delta::Joined(Member::new(other as u64, 0)))?;
                 }
             }
         }
@@ -254,7 +254,7 @@ impl House {
         Ok(())
     }
 
-    fn tell(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
+    fn notify(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
         self.net.membership(at, delta).map_err(Fault::network)
     }
 
@@ -267,7 +267,7 @@ impl House {
         Ok(())
     }
 
-    /// Stops a node. Others learn of it later, see [`gone`](Self::gone).
+    /// Stops a node. Others learn of it later, see [`ended`](Self::ended).
     pub(super) fn stop(&mut self, at: usize) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         self.net.crash(at).map_err(Fault::network)?;
@@ -275,9 +275,9 @@ impl House {
     }
 
     /// All nodes learn that one has stopped.
-    pub(super) fn gone(&mut self, at: usize) -> Result<(), Fault> {
+    pub(super) fn ended(&mut self, at: usize) -> Result<(), Fault> {
         for other in self.nodes.clone() {
-            self.tell(other, Delta::Failed(Member::new(at as u64, 0)))?;
+            self.notify(other, Delta::Failed(Member::new(at as u64, 0)))?;
         }
         Ok(())
     }
@@ -291,10 +291,10 @@ impl House {
         let crash = [(when, Action::Crash { node: at })];
         let smart = self.building.smart.iter().map(|it| it.id.0 as usize);
         // The notice to a node that has stopped by then is lost.
-        let told = smart
+        let notified = smart
             .filter(|node| *node != at)
             .map(|node| (when + DETECTION, Action::Membership { node, delta }));
-        for (when, action) in crash.into_iter().chain(told) {
+        for (when, action) in crash.into_iter().chain(notified) {
             self.net.schedule(when, action).map_err(Fault::network)?;
         }
         Ok(())
@@ -324,7 +324,7 @@ impl House {
     pub(super) fn until(
         &mut self,
         limit: Time,
-        mut is_it: impl FnMut(usize, &Told) -> bool,
+        mut is_it: impl FnMut(usize, &Notified) -> bool,
     ) -> Option<Time> {
         loop {
             let found = self.net.drain_events().find(|(_, at, it)| is_it(*at, it));
@@ -357,11 +357,11 @@ mod tests {
         };
         let mut house = setting.house(1).unwrap();
         let [late, early] = [house.nodes[0], house.nodes[1]];
-        let told = Arc::new(Mutex::new(false));
-        let sink = Arc::clone(&told);
+        let notified = Arc::new(Mutex::new(false));
+        let sink = Arc::clone(&notified);
         house.net.trace_to(move |line| {
-            if let (Some(node), What::Membership(Delta::Failed(gone))) = (line.node, &line.what)
-                && (node, gone.id) == (late, NodeId(early as u64))
+            if let (Some(node), What::Membership(Delta::Failed(ended))) = (line.node, &line.what)
+                && (node, ended.id) == (late, NodeId(early as u64))
             {
                 *sink.lock().unwrap_or_else(PoisonError::into_inner) = true;
             }
@@ -370,6 +370,6 @@ mod tests {
         house.stop_later(early, Span::ZERO).unwrap();
         house.net.run_for(DETECTION * 2);
         assert!(house.net.is_up(late));
-        assert!(*told.lock().unwrap(), "seed 1: {late} was not told");
+        assert!(*notified.lock().unwrap(), "seed 1: {late} was not told");
     }
 }

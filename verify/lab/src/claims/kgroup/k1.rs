@@ -7,7 +7,7 @@ use selvedge_kgroup::{Site, routines::Locking};
 
 use super::house::{House, PAPER, PING, Setting, UNIT};
 use super::lab::Layout;
-use super::spot::Told;
+use super::spot::Notified;
 use crate::claims::plot::spread;
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Plot, Sample, Samples, Verdict};
@@ -80,12 +80,12 @@ pub(super) fn claim() -> Claim {
 /// triggered late, and how many others did not begin or end.
 fn measure(setting: Setting, seed: u64) -> Result<Sample, Fault> {
     let mut house = setting.house(seed)?;
-    let [mut all, mut heard, mut count, mut late, mut lost] = [0; 5];
+    let [mut all, mut received, mut count, mut late, mut lost] = [0; 5];
     for nth in 0..house.sensors.len() {
         match one(&mut house, nth)? {
             Some(delay) => {
                 all += delay.all.0;
-                heard += delay.heard.0;
+                received += delay.received.0;
                 count += 1;
                 late += u64::from(delay.is_late());
             }
@@ -93,7 +93,9 @@ fn measure(setting: Setting, seed: u64) -> Result<Sample, Fault> {
         }
         house.net.run_for(REST);
     }
-    Ok(Sample([all, heard, count, late, lost].map(Some).to_vec()))
+    Ok(Sample(
+        [all, received, count, late, lost].map(Some).to_vec(),
+    ))
 }
 
 /// The delays after a device changes.
@@ -101,14 +103,14 @@ pub(super) struct Delay {
     /// Until the first command reached its device.
     pub(super) all: Span,
     /// Until the leader of the cluster received the report.
-    pub(super) heard: Span,
+    pub(super) received: Span,
     /// Until its run was triggered. A leader that takes over does not report this.
     triggered: Option<Span>,
 }
 
 impl Delay {
     fn is_late(&self) -> bool {
-        let latest = Span(self.heard.0 + LATE.0);
+        let latest = Span(self.received.0 + LATE.0);
         self.triggered.is_some_and(|it| it > latest)
     }
 }
@@ -123,32 +125,35 @@ pub(super) fn one(house: &mut House, nth: usize) -> Result<Option<Delay>, Fault>
     let limit = begun + PATIENCE;
     house.net.drain_events();
     house.turn(sensor, "set")?;
-    let Some(heard) = house.until(limit, |_, it| *it == Told::Heard(sensor)) else {
+    let Some(received) = house.until(limit, |_, it| *it == Notified::Received(sensor)) else {
         return Ok(None);
     };
-    let is_triggered = |it: &Told| *it == Told::Triggered(routine);
+    let is_triggered = |it: &Notified| *it == Notified::Triggered(routine);
     let mut has_begun = false;
     let first = house.until(limit, |_, it| {
-        has_begun = *it == Told::Commanded;
+        has_begun = *it == Notified::Commanded;
         has_begun || is_triggered(it)
     });
     let (triggered, commanded) = match has_begun {
         true => (None, first),
-        false => (first, house.until(limit, |_, it| *it == Told::Commanded)),
+        false => (
+            first,
+            house.until(limit, |_, it| *it == Notified::Commanded),
+        ),
     };
     let Some(commanded) = commanded else {
         return Ok(None);
     };
     // A leader that takes over does not report that a run has ended.
     if house.setting.epoch.is_none() {
-        let ended = house.until(limit, |_, it| *it == Told::Reports(routine));
+        let ended = house.until(limit, |_, it| *it == Notified::Reports(routine));
         if ended.is_none() {
             return Ok(None);
         }
     }
     Ok(Some(Delay {
         all: commanded.since(begun),
-        heard: heard.since(begun),
+        received: received.since(begun),
         triggered: triggered.map(|it| it.since(begun)),
     }))
 }
@@ -158,7 +163,7 @@ pub(super) struct Delays {
     /// Means in units of time: the whole delay, and until the leader of the cluster received the
     /// report.
     pub(super) all: f64,
-    pub(super) heard: f64,
+    pub(super) received: f64,
     /// Each trial's delay, without the wait for a ping.
     pub(super) reported: Vec<f64>,
     /// The number of runs that began and ended, of runs that were triggered late, and of all
@@ -180,13 +185,13 @@ impl Delays {
             });
             each.collect()
         };
-        let (whole, heard) = (each(0), each(1));
-        let pairs = whole.iter().zip(&heard);
+        let (whole, received) = (each(0), each(1));
+        let pairs = whole.iter().zip(&received);
         let sum = |at: usize| all.iter().filter_map(|it| figure(it, at)).sum();
         Some(Self {
             all: mean(&whole)?,
-            heard: mean(&heard)?,
-            reported: pairs.map(|(all, heard)| all - heard).collect(),
+            received: mean(&received)?,
+            reported: pairs.map(|(all, received)| all - received).collect(),
             runs: sum(2),
             late: sum(3),
             lost: sum(4),
@@ -196,7 +201,7 @@ impl Delays {
 
     /// Without the wait for a ping.
     fn since_report(&self) -> f64 {
-        self.all - self.heard
+        self.all - self.received
     }
 }
 
@@ -220,7 +225,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let below = |one: usize, other: usize| line(one).iter().zip(line(other)).all(|(a, b)| *a < b);
     let is_fast = (0..LAYOUTS.len()).all(|at| below(2 * at + 1, 2 * at));
     let is_above = below(2, 0) && below(4, 0) && below(3, 1) && below(5, 1);
-    let wait = mean(&found.iter().map(|it| it.heard).collect::<Vec<f64>>())?;
+    let wait = mean(&found.iter().map(|it| it.received).collect::<Vec<f64>>())?;
     let (runs, late) = found
         .iter()
         .fold((0, 0), |sum, it| (sum.0 + it.runs, sum.1 + it.late));
@@ -275,7 +280,7 @@ fn plot(found: &[Delays]) -> Plot {
             let trials = line.iter().map(|it| it.reported.clone());
             (name.as_str(), trials.collect())
         }),
-        Paper::says("it rises slowly, OLA below SLA, grid above the others (figure 4, curves)"),
+        Paper::reports("it rises slowly, OLA below SLA, grid above the others (figure 4, curves)"),
     )
 }
 
@@ -294,11 +299,11 @@ mod tests {
                 ..PAPER
             };
             let sample = measure(setting, 3).unwrap();
-            let [Some(all), Some(heard), Some(1), Some(0), Some(0)] = sample.0[..] else {
+            let [Some(all), Some(received), Some(1), Some(0), Some(0)] = sample.0[..] else {
                 panic!("seed 3: {sample:?}");
             };
             // A quorum, a lock and a command: more than six hops.
-            assert!(all > heard + 6 * UNIT.0, "seed 3: {sample:?}");
+            assert!(all > received + 6 * UNIT.0, "seed 3: {sample:?}");
             assert_eq!(measure(setting, 3).unwrap(), sample);
         }
     }

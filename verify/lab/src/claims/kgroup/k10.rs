@@ -61,7 +61,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("", &names),
             "units of time",
             [("near", trials(&near)), ("random", trials(&random))],
-            Paper::says("near is faster, transfer by less than the others (figure 8, bars)"),
+            Paper::reports("near is faster, transfer by less than the others (figure 8, bars)"),
         )],
     })
 }

@@ -7,7 +7,7 @@ use selvedge_kgroup::Site;
 
 use super::house::{PAPER, PING, Setting, UNIT};
 use super::k1::{DEVICES, REST, SLOWLY, TRIALS};
-use super::spot::Told;
+use super::spot::Notified;
 use crate::claims::plot::spread;
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
@@ -53,7 +53,10 @@ fn measure(devices: usize, seed: u64) -> Result<Sample, Fault> {
         let limit = house.net.now() + PATIENCE;
         house.turn(sensor, "set")?;
         let pair = [2 * nth, 2 * nth + 1].map(Site::routine);
-        let reports = |it: &Told| pair.iter().any(|routine| *it == Told::Reports(*routine));
+        let reports = |it: &Notified| {
+            pair.iter()
+                .any(|routine| *it == Notified::Reports(*routine))
+        };
         let failed = || {
             Fault::Outcome(format!(
                 "sensor {:?}: a routine did not end",
@@ -61,7 +64,7 @@ fn measure(devices: usize, seed: u64) -> Result<Sample, Fault> {
             ))
         };
         let over = house.until(limit, |_, it| reports(it)).ok_or_else(failed)?;
-        let next = house.until(limit, |_, it| *it == Told::Commanded);
+        let next = house.until(limit, |_, it| *it == Notified::Commanded);
         sum += next.ok_or_else(failed)?.since(over).0;
         count += 1;
         house.until(limit, |_, it| reports(it)).ok_or_else(failed)?;
@@ -109,7 +112,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("devices", &names),
             "units of time",
             [("SLA, grid", all_trials)],
-            Paper::says("it rises slowly (figure 5, curves)"),
+            Paper::reports("it rises slowly (figure 5, curves)"),
         )],
     })
 }

@@ -40,7 +40,7 @@ pub(super) fn plot(title: &str, x: (&str, &[String]), seen: &[Seen], paper: &str
         ("transfer", line(2)),
         ("nothing is monitored", line(3)),
     ];
-    spread(title, x, "units of time", lines, Paper::says(paper))
+    spread(title, x, "units of time", lines, Paper::reports(paper))
 }
 
 pub(super) fn words(seen: &[Seen], figure: fn(&Seen) -> f64) -> String {

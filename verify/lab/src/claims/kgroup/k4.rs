@@ -104,7 +104,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ("replaced by twos", seen.iter().map(|it| it.lost).collect()),
                     ("each replaced", replaced.iter().map(|it| it.lost).collect()),
                 ],
-                Paper::says("it does not count them"),
+                Paper::reports("it does not count them"),
             ),
         ],
     })

@@ -174,7 +174,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("% of the nodes have at most", &shares),
                 "groups",
                 lines(&temporal),
-                Paper::says("figure 6 has curves and no numbers"),
+                Paper::reports("figure 6 has curves and no numbers"),
             ),
             over(
                 "Spatial load: groups of a node at once",
@@ -185,7 +185,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                         .iter()
                         .map(|it| it.iter().copied().take(most + 1).collect()),
                 ),
-                Paper::says("figure 6 has curves and no numbers"),
+                Paper::reports("figure 6 has curves and no numbers"),
             ),
         ],
     })

@@ -185,7 +185,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("k = 5, mean", of(&groups, mean)),
             ("one centre, mean", of(&centre, mean)),
         ];
-        let paper = Paper::says("over 10 times lower, and flat (figure 11, bars)");
+        let paper = Paper::reports("over 10 times lower, and flat (figure 11, bars)");
         over(title, ("routines", names), "bytes a second", lines, paper)
     };
     Some(Judgement {

@@ -143,8 +143,8 @@ fn connect(places: &[Place], reach: i32) -> Vec<Vec<usize>> {
         .enumerate()
         .map(|(at, one)| {
             let others = places.iter().enumerate().filter(|(other, _)| *other != at);
-            let heard = others.filter(|(_, other)| one.distance_squared(**other) <= far);
-            heard.map(|it| it.0).collect()
+            let received = others.filter(|(_, other)| one.distance_squared(**other) <= far);
+            received.map(|it| it.0).collect()
         })
         .collect();
     loop {

@@ -10,7 +10,7 @@ use selvedge_kgroup::Site;
 
 use super::house::{DETECTION, House, PAPER, PING, Setting, UNIT};
 use super::k2::victims;
-use super::spot::Told;
+use super::spot::Notified;
 use crate::claims::stats::mean;
 use crate::claims::{Experiment, Fault, Sample, Samples};
 
@@ -162,13 +162,13 @@ fn replies(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
         }
         house.turn(device, "turned")?;
         let limit = house.net.now() + PING * 2;
-        let heard = house.until(limit, |_, it| *it == Told::Heard(device));
-        let Some(heard) = heard else {
+        let received = house.until(limit, |_, it| *it == Notified::Received(device));
+        let Some(received) = received else {
             continue; // Nobody leads its group, or it was turned before.
         };
-        let observed = house.until(heard + REST, |_, it| *it == Told::Observed(device));
+        let observed = house.until(received + REST, |_, it| *it == Notified::Observed(device));
         if let Some(observed) = observed {
-            add(&mut sums.quorum, observed.since(heard));
+            add(&mut sums.quorum, observed.since(received));
         }
     }
     Ok(())
@@ -183,20 +183,20 @@ fn moves(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
     let mut deposed = BTreeMap::new();
     for (at, _, event) in house.net.drain_events() {
         match event {
-            Told::Installed(_) => add(&mut sums.transfer, at.since(begun)),
-            Told::Deposed(group) => {
+            Notified::Installed(_) => add(&mut sums.transfer, at.since(begun)),
+            Notified::Deposed(group) => {
                 deposed.insert(group, at);
             }
-            Told::Leads(group) => {
+            Notified::Leads(group) => {
                 if let Some(from) = deposed.remove(&group) {
                     add(&mut sums.gap, at.since(from));
                 }
             }
-            Told::Heard(_)
-            | Told::Observed(_)
-            | Told::Triggered(_)
-            | Told::Reports(_)
-            | Told::Commanded => {}
+            Notified::Received(_)
+            | Notified::Observed(_)
+            | Notified::Triggered(_)
+            | Notified::Reports(_)
+            | Notified::Commanded => {}
         }
     }
     Ok(())
@@ -211,8 +211,8 @@ fn elections(house: &mut House, sums: &mut Sums) -> Result<(), Fault> {
         };
         let begun = house.net.now();
         house.stop(leader)?;
-        house.gone(leader)?;
-        let elected = house.until(begun + REST, |_, it| *it == Told::Leads(group));
+        house.ended(leader)?;
+        let elected = house.until(begun + REST, |_, it| *it == Notified::Leads(group));
         if let Some(elected) = elected {
             add(&mut sums.election, elected.since(begun));
         }

@@ -10,7 +10,7 @@ use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::routines::RoutineEvent;
 use selvedge_kgroup::{
-    Command, Event, Held, Kgroup, LeaderEvent, Outcome, Parcel, Reject, Timer, Update,
+    Command, Event, Held, Kgroup, LeaderEvent, Outcome, Payload, Reject, Timer, Update,
 };
 use selvedge_replica as replica;
 use selvedge_routine::State;
@@ -21,7 +21,7 @@ pub(super) const DEVICE_BYTES: usize = 32;
 /// A message between places.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Message {
-    Groups(groups::Message<Update, Parcel>),
+    Groups(groups::Message<Update, Payload>),
     Ping,
     Reports(State),
     Act(Ticket, State),
@@ -45,13 +45,13 @@ pub(super) enum Ask {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Told {
+pub(super) enum Notified {
     /// This node leads a group now.
     Leads(GroupId),
     /// It does not any more.
     Deposed(GroupId),
     /// The leader of a device's cluster got a report of another state than the group knows.
-    Heard(NodeId),
+    Received(NodeId),
     /// The group has decided on a report.
     Observed(NodeId),
     /// The node received the state of a group whole.
@@ -86,11 +86,11 @@ impl Spot {
 
     fn act(&mut self, value: State, cx: &mut Context<'_, Self>) {
         self.device = value;
-        cx.event(Told::Commanded);
+        cx.event(Notified::Commanded);
     }
 
     /// The leader of a cluster gets a report.
-    fn hear(&mut self, device: NodeId, value: State, cx: &mut Context<'_, Self>) {
+    fn receive(&mut self, device: NodeId, value: State, cx: &mut Context<'_, Self>) {
         let known = self.node().and_then(|it| {
             let group = it.site().cluster_of(device)?;
             match it.held(group)? {
@@ -99,7 +99,7 @@ impl Spot {
             }
         });
         if known.is_some_and(|it| it.value.as_ref() != Some(&value)) {
-            cx.event(Told::Heard(device));
+            cx.event(Notified::Received(device));
         }
         let value = Some(value);
         self.report(Command::Reported { device, value }, cx);
@@ -114,15 +114,15 @@ impl Spot {
         let Some(node) = &mut self.node else {
             return Ok(()); // A late answer for a node that is none.
         };
-        let mut said = VecDeque::new();
+        let mut reported = VecDeque::new();
         node.step(
             cx,
             input,
             Message::Groups,
             |it| it,
-            |event, _| said.push_back(event),
+            |event, _| reported.push_back(event),
         )?;
-        for event in said {
+        for event in reported {
             self.on_said(event, cx);
         }
         Ok(())
@@ -130,20 +130,22 @@ impl Spot {
 
     fn on_said(&mut self, event: Event, cx: &mut Context<'_, Self>) {
         match event {
-            Event::Leads { group } => cx.event(Told::Leads(group)),
-            Event::Deposed { group } => cx.event(Told::Deposed(group)),
+            Event::Leads { group } => cx.event(Notified::Leads(group)),
+            Event::Deposed { group } => cx.event(Notified::Deposed(group)),
             Event::Leader { group, event } => match event {
                 LeaderEvent::Devices(event) => self.on_devices(event, cx),
                 LeaderEvent::Routine(RoutineEvent::Triggered { .. }) => {
-                    cx.event(Told::Triggered(group));
+                    cx.event(Notified::Triggered(group));
                 }
-                LeaderEvent::Routine(RoutineEvent::Reports(_)) => cx.event(Told::Reports(group)),
+                LeaderEvent::Routine(RoutineEvent::Reports(_)) => {
+                    cx.event(Notified::Reports(group))
+                }
                 LeaderEvent::Routine(_) | _ => {}
             },
             Event::Groups(groups::Event::Replica {
                 group,
                 event: replica::Event::Installed(_),
-            }) => cx.event(Told::Installed(group)),
+            }) => cx.event(Notified::Installed(group)),
             Event::Triggered { .. } | Event::Map { .. } | Event::Groups(_) | _ => {}
         }
     }
@@ -152,7 +154,7 @@ impl Spot {
     fn on_devices(&mut self, event: devices::Event, cx: &mut Context<'_, Self>) {
         match event {
             devices::Event::Ping { device } if device == self.me.id => {
-                self.hear(device, self.device.clone(), cx);
+                self.receive(device, self.device.clone(), cx);
             }
             devices::Event::Ping { device } => cx.send(Member::new(device.0, 0), Message::Ping),
             devices::Event::Act { ticket, value } if ticket.device == self.me.id => {
@@ -163,7 +165,7 @@ impl Spot {
                 let device = Member::new(ticket.device.0, 0);
                 cx.send(device, Message::Act(ticket, value));
             }
-            devices::Event::Status { device, .. } => cx.event(Told::Observed(device)),
+            devices::Event::Status { device, .. } => cx.event(Notified::Observed(device)),
             devices::Event::Full { .. } | _ => {}
         }
     }
@@ -180,7 +182,7 @@ impl Machine for Spot {
     type Message = Message;
     type Timer = Timer;
     type Command = Ask;
-    type Event = Told;
+    type Event = Notified;
     type Reject = Reject;
 
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
@@ -192,7 +194,7 @@ impl Machine for Spot {
                     Ok(())
                 }
                 Message::Reports(value) => {
-                    self.hear(from.id, value, cx);
+                    self.receive(from.id, value, cx);
                     Ok(())
                 }
                 Message::Act(ticket, value) => {

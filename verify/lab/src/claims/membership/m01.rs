@@ -62,7 +62,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ],
                     excess,
                 ),
-                paper: Paper::says("figure 4.1 has curves and no numbers"),
+                paper: Paper::reports("figure 4.1 has curves and no numbers"),
             },
         ],
     })

@@ -71,7 +71,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ],
                     spread,
                 ),
-                paper: Paper::says("figure 4.1 has curves and no numbers"),
+                paper: Paper::reports("figure 4.1 has curves and no numbers"),
             },
         ],
     })

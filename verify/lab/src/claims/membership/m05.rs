@@ -130,7 +130,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     name: "measured".to_owned(),
                     points: bars.collect(),
                 }],
-                paper: Paper::says("it gives the gaps above, and no times"),
+                paper: Paper::reports("it gives the gaps above, and no times"),
             },
         ],
     })

@@ -101,7 +101,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             x: Axis::Plain("exponent m".to_owned()),
             y: Axis::Plain("first detection [units]".to_owned()),
             lines: VARIANTS.map(line).to_vec(),
-            paper: Paper::says(
+            paper: Paper::reports(
                 "at high m passive feedback helps more than active (figure 4.3, curves)",
             ),
         }],

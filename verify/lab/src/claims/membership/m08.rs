@@ -119,7 +119,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         x: Axis::Log2("nodes".to_owned()),
         y: Axis::Plain(y.to_owned()),
         lines: VARIANTS.map(|variant| line(variant, figure)).to_vec(),
-        paper: Paper::says(shape),
+        paper: Paper::reports(shape),
     };
     Some(Judgement {
         paper: "flat; a straight line over log N".to_owned(),

@@ -6,7 +6,7 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Driver, Input, Member, NodeId, Time};
 use selvedge_membership::{
-    Body, Claim as Said, Command, Config, Membership, Message, Metadata, Record,
+    Body, Claim as Reported, Command, Config, Membership, Message, Metadata, Record,
 };
 
 use crate::claims::{
@@ -60,7 +60,7 @@ fn example() -> Result<Sample, Fault> {
         message.records.push(Record {
             member: from,
             revision: 0,
-            claim: Said::Alive(Metadata::default()),
+            claim: Reported::Alive(Metadata::default()),
         });
         step(&mut driver, Input::Message { from, message })?;
         let id = from.id;

@@ -169,7 +169,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("", &names),
                 "s",
                 [("", main_cases().map(|it| it.completions(samples)).to_vec())],
-                Paper::says("20% faster than Raft, 37% faster than Pirogue"),
+                Paper::reports("20% faster than Raft, 37% faster than Pirogue"),
             ),
             found.plot(
                 "How much faster, over the length of the function",

@@ -67,7 +67,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                     ("as it is", all.map(|it| it.energy).to_vec()),
                     ("if no node slept", all.map(|it| it.awake_energy).to_vec()),
                 ],
-                Paper::says("66% less than Raft, 65% less than Pirogue"),
+                Paper::reports("66% less than Raft, 65% less than Pirogue"),
             ),
             found.plot(
                 "How much less energy, over the length of the function",

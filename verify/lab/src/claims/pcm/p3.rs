@@ -132,14 +132,14 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                         with_wrong().map(|it| it.completions(samples)).to_vec(),
                     ),
                 ],
-                Paper::says("15% less from three to five, 5% less from five to seven"),
+                Paper::reports("15% less from three to five, 5% less from five to seven"),
             ),
             over(
                 "Energy of a function, the gateway's included",
                 ("followers in a unit", &names),
                 "J",
                 [("", found.iter().map(|it| it.energy).collect())],
-                Paper::says("17% more from three to five, 20% more from five to seven"),
+                Paper::reports("17% more from three to five, 20% more from five to seven"),
             ),
         ],
     })

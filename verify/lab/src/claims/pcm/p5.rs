@@ -79,8 +79,8 @@ fn measure(tenths: u16, seed: u64) -> Result<Sample, Fault> {
     for is_broken in [false, true] {
         let wait = world.below(period);
         world.run_for(wait)?;
-        let (manager, member) = performant(&world).ok_or_else(gone)?;
-        let at = world.place(member).ok_or_else(gone)?;
+        let (manager, member) = performant(&world).ok_or_else(ended)?;
+        let at = world.place(member).ok_or_else(ended)?;
         world.stop_follower(at);
         let start = world.now();
         let is_noticed = |_: &World, it: &Seen| match it {
@@ -104,7 +104,7 @@ fn performant(world: &World) -> Option<(usize, Member)> {
     Some((manager, member))
 }
 
-fn gone() -> Fault {
+fn ended() -> Fault {
     Fault::Outcome("the manager or the follower is not there".to_owned())
 }
 

@@ -81,8 +81,8 @@ fn lose(set: u32, seed: u64) -> Result<Option<u64>, Fault> {
             .and_then(|it| it.tables())
             .map(|it| it.members(0).collect())
             .unwrap_or_default();
-        let gone = members.into_iter().zip(0_u32..);
-        for (member, _) in gone.filter(|(_, place)| set >> place & 1 == 1) {
+        let ended = members.into_iter().zip(0_u32..);
+        for (member, _) in ended.filter(|(_, place)| set >> place & 1 == 1) {
             if let Some(at) = world.place(member) {
                 world.stop_follower(at);
             }
@@ -161,7 +161,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             ("of five followers are gone", &names),
             "s",
             [("", by_count)],
-            Paper::says("it says how many, and not how long it takes"),
+            Paper::reports("it says how many, and not how long it takes"),
         )],
     })
 }

@@ -105,14 +105,16 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("% of its time in which a node can be used", &names),
                 "s",
                 [("", cases().map(|it| it.completions(samples)).to_vec())],
-                Paper::says("about 15% less from 1 to 10%, up to 10% less with each further step"),
+                Paper::reports(
+                    "about 15% less from 1 to 10%, up to 10% less with each further step",
+                ),
             ),
             over(
                 "Energy of a function, the gateway's included",
                 ("% of its time in which a node can be used", &names),
                 "J",
                 [("", found.iter().map(|it| it.energy).collect())],
-                Paper::says("it falls from 1 to 10%, and rises from there"),
+                Paper::reports("it falls from 1 to 10%, and rises from there"),
             ),
         ],
     })

@@ -5,6 +5,7 @@
 //! routine writes a distinct state, so that no two orders end alike by chance.
 
 mod lab;
+mod notify;
 mod s01;
 mod s02;
 mod s03;
@@ -17,7 +18,6 @@ mod s09;
 mod s10;
 mod s11;
 mod scenario;
-mod tell;
 
 use lab::{EV, FCFS, GSV, JIT, Load, PSV, S_GSV, Setting, WV};
 

@@ -1,7 +1,7 @@
 //! S1: the cost of serial equivalence in latency.
 
 use super::lab::{EV, Figure, Load, Setting, WV};
-use super::tell::{above, experiments, fewest, plot, words};
+use super::notify::{above, experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const LOADS: [Load; 3] = [Load::Morning, Load::Party, Load::Factory];

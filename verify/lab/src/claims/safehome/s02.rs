@@ -1,7 +1,7 @@
 //! S2: eventual and global strict visibility in the morning.
 
 use super::lab::{EV, Figure, GSV, Load, PSV, Setting, WV};
-use super::tell::{experiments, fewest, plot, ratio};
+use super::notify::{experiments, fewest, plot, ratio};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: [f64; 2] = [3.0, 16.0];
@@ -86,7 +86,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             over_models(
                 "S2: parallelism in the morning, by time",
                 ("routines", Figure::ParallelismByTime),
-                Paper::says("it counts at starts and ends alone"),
+                Paper::reports("it counts at starts and ends alone"),
             ),
             over_models(
                 "S2: median latency in the morning",

@@ -1,7 +1,7 @@
 //! S3: partitioned strict visibility at the slow end.
 
 use super::lab::{EV, Figure, GSV, Load, PSV, Setting};
-use super::tell::{above, experiments, fewest, plot};
+use super::notify::{above, experiments, fewest, plot};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: f64 = 15.0;

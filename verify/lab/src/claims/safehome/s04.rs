@@ -1,7 +1,7 @@
 //! S4: whether any order of the routines explains the end.
 
 use super::lab::{EV, FCFS, Figure, GSV, JIT, Load, Model, PSV, Setting, WV};
-use super::tell::{experiments, fewest, words};
+use super::notify::{experiments, fewest, words};
 use crate::claims::{Claim, Judgement, Samples, Verdict};
 
 const LOADS: [Load; 3] = [Load::Morning, Load::Party, Load::Factory];

@@ -1,8 +1,8 @@
 //! S5: latency of the three schedulers.
 
 use super::lab::{EV, FCFS, FCFS_ALONE, Figure, JIT, JIT_ALONE, Load, Model, Setting, WV};
+use super::notify::{experiments, fewest, plot, ratio, words};
 use super::scenario::{FIGURE_14, Micro, TABLE_3};
-use super::tell::{experiments, fewest, plot, ratio, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 pub(super) const MODELS: [Model; 3] = [FCFS, JIT, EV];

@@ -1,9 +1,9 @@
 //! S6: parallelism of the three schedulers.
 
 use super::lab::{FCFS_ALONE, Figure, JIT_ALONE, Load, Setting};
+use super::notify::{experiments, fewest, plot, ratio, words};
 use super::s05::{MODELS, of, settings};
 use super::scenario::TABLE_3;
-use super::tell::{experiments, fewest, plot, ratio, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: [f64; 2] = [2.3, 2.0];

@@ -1,8 +1,8 @@
 //! S7: the value of leases.
 
 use super::lab::{EV, Figure, Load, Model, Setting};
+use super::notify::{experiments, fewest, ratio};
 use super::scenario::{Micro, TABLE_3};
-use super::tell::{experiments, fewest, ratio};
 use crate::claims::plot::over;
 use crate::claims::verdict::worst;
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
@@ -96,9 +96,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         .map(|(ours, it)| verdict(*ours, it.1));
     let parts: Vec<Verdict> = parts.collect();
     let is_ordered = post[0] > pre[1];
-    let said = parts.iter().zip(PAPER);
-    let said = said.map(|(verdict, (name, _))| format!("{name}: {verdict:?}"));
-    let said = said.collect::<Vec<_>>().join(", ").to_lowercase();
+    let reported = parts.iter().zip(PAPER);
+    let reported = reported.map(|(verdict, (name, _))| format!("{name}: {verdict:?}"));
+    let reported = reported.collect::<Vec<_>>().join(", ").to_lowercase();
     let names = ["2, 3", "4, 3", "8, 3", "4, 2", "4, 4"].map(str::to_owned);
     Some(Judgement {
         paper: "3 to 5.5 / 71 to 107 / 29 to 50".to_owned(),
@@ -116,7 +116,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         },
         reason: format!(
             "Normalized latency with 2, 4 and 8 concurrent routines of 3 commands, and 4 of 2 and 4 \
-             commands, the least and the largest. The worst of three parts: {said}; each is better when the \
+             commands, the least and the largest. The worst of three parts: {reported}; each is better when the \
              whole range is at or above the paper's, and holds when the two meet. Differs when \
              post-leases are not worth more than pre-leases everywhere."
         ),

@@ -1,8 +1,8 @@
 //! S8: commands rolled back when devices fail.
 
 use super::lab::{EV, Figure, GSV, Load, Model, PSV, S_GSV, Setting};
+use super::notify::{experiments, fewest, plot, words};
 use super::scenario::TABLE_3;
-use super::tell::{experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const MODELS: [Model; 4] = [GSV, S_GSV, PSV, EV];
@@ -112,7 +112,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
                 ("%", Figure::Aborted, 100.0),
                 lines(by_failing),
                 samples,
-                Paper::says("curves (figures 13a and 13b)"),
+                Paper::reports("curves (figures 13a and 13b)"),
             ),
         ],
     })

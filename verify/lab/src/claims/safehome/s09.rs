@@ -1,8 +1,8 @@
 //! S9: routines that wait after they have started.
 
 use super::lab::{EV, Figure, JIT, Load, Model, Setting};
+use super::notify::{experiments, fewest, plot, words};
 use super::scenario::{FIGURE_15C, Micro, TABLE_3};
-use super::tell::{experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const COMMANDS: [u64; 4] = [2, 3, 4, 8];

@@ -1,8 +1,8 @@
 //! S10: the difference between the serial order and the order of submission.
 
 use super::lab::{EV, Figure, Load, Setting};
+use super::notify::{experiments, fewest, plot, words};
 use super::scenario::{Micro, TABLE_3};
-use super::tell::{experiments, fewest, plot, words};
 use crate::claims::{Claim, Judgement, Paper, Reference, Samples, Verdict};
 
 const PAPER: [f64; 2] = [3.0, 10.0];

@@ -17,11 +17,11 @@ const SMALL: &str = "ricart-agrawala/3 nodes, 1 visit";
 fn a_scenario_by_its_name_is_searched_by_both_engines() {
     let output = lab(&["check", SMALL, "--engine", "both"]);
     assert!(output.status.success(), "{}", complaint(&output));
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert!(told.contains("stateright agrees"), "{told}");
-    assert!(told.contains("2858 states"), "{told}");
+    let notified = String::from_utf8(output.stdout).unwrap();
+    assert!(notified.contains("stateright agrees"), "{notified}");
+    assert!(notified.contains("2858 states"), "{notified}");
     // This scenario has no published rules.
-    assert!(!told.contains("our rules"), "{told}");
+    assert!(!notified.contains("our rules"), "{notified}");
     // And published rules that break, in JSON.
     let name = "ricart-agrawala/symmetric ignorance";
     let output = lab(&["check", name, "--engine", "both", "--json"]);
@@ -43,11 +43,11 @@ fn scenarios_that_run_at_one_time_are_told_in_order_and_the_largest_is_left_to_o
         .find(|it| it.name == "ricart-agrawala")
         .unwrap();
     let scenarios = (list.scenarios)();
-    let mut told: Vec<&str> = rows.iter().filter_map(|it| it["name"].as_str()).collect();
-    told.dedup();
+    let mut notified: Vec<&str> = rows.iter().filter_map(|it| it["name"].as_str()).collect();
+    notified.dedup();
     let quick = scenarios.iter().filter(|it| !it.is_deep());
     let names: Vec<&str> = quick.map(|it| it.name()).collect();
-    assert_eq!(told, names);
+    assert_eq!(notified, names);
     for row in rows {
         let agrees = row["states"].as_u64().unwrap() <= FEW as u64;
         let expected = agrees.then_some(true);
@@ -83,17 +83,17 @@ fn a_reader_that_goes_ends_all_searches() {
     assert!(is_over, "it goes on");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let told = complaint(&output);
-    assert!(told.contains("cannot write"), "{told}");
+    let notified = complaint(&output);
+    assert!(notified.contains("cannot write"), "{notified}");
 }
 
 #[test]
 fn the_help_says_how_many_states_are_few() {
     let output = lab(&["check", "--help"]);
-    let told = String::from_utf8(output.stdout).unwrap().replace(',', "");
+    let notified = String::from_utf8(output.stdout).unwrap().replace(',', "");
     assert!(
-        told.contains(&format!("no more than {FEW} states")),
-        "{told}"
+        notified.contains(&format!("no more than {FEW} states")),
+        "{notified}"
     );
 }
 
@@ -135,7 +135,7 @@ struct Explorer(Child);
 
 impl Drop for Explorer {
     fn drop(&mut self) {
-        let _gone = self.0.kill().and_then(|()| self.0.wait()).is_ok();
+        let _ended = self.0.kill().and_then(|()| self.0.wait()).is_ok();
     }
 }
 

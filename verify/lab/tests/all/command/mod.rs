@@ -51,10 +51,10 @@ fn what_is_no_setting_or_not_for_elections_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         complaint(&output)
     };
-    let told = live(&["celect", "--live", "--setting", "10:1"]);
+    let notified = live(&["celect", "--live", "--setting", "10:1"]);
     assert!(
-        told.contains("10:1") && told.contains("PERIOD_MS"),
-        "{told}"
+        notified.contains("10:1") && notified.contains("PERIOD_MS"),
+        "{notified}"
     );
     assert!(live(&["M6", "--live"]).contains("M6"));
     assert!(live(&["M6", "--idle", "5"]).contains("--live"));

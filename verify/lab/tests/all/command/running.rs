@@ -31,6 +31,6 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.0).is_ok();
+        let _ended = std::fs::remove_dir_all(&self.0).is_ok();
     }
 }

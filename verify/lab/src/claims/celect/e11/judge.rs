@@ -289,7 +289,7 @@ fn leader(measured: &Measured) -> Option<Judgement> {
     let after = |it: &Report| -> Vec<f64> {
         it.takeovers
             .iter()
-            .map(|it| it.elected + it.heard)
+            .map(|it| it.elected + it.received)
             .collect()
     };
     let ours = quantile(&after(first), 1.0)?;

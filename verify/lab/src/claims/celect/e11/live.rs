@@ -83,7 +83,7 @@ pub enum LiveError {
 struct Line {
     at_us: u64,
     event: String,
-    said: String,
+    reported: String,
     node: Option<u64>,
     here: Option<u64>,
     ballot: Option<Ballot>,
@@ -110,7 +110,7 @@ struct Node {
 }
 
 /// A line of a node: the node's id, which of its processes wrote it, and the line.
-type Told = (u64, u64, Line);
+type Notified = (u64, u64, Line);
 
 /// All processes. They end when it is dropped.
 struct Mesh<'a> {
@@ -118,8 +118,8 @@ struct Mesh<'a> {
     clock: Clock,
     folder: PathBuf,
     nodes: BTreeMap<u64, Node>,
-    sender: Sender<Told>,
-    told: Receiver<Told>,
+    sender: Sender<Notified>,
+    notified: Receiver<Notified>,
     lives: u64,
     killed: Option<Killed>,
     /// All nodes that ever were killed: reports about their former lives come late.
@@ -134,7 +134,7 @@ struct Killed {
     at: u64,
     detected: Option<u64>,
     elected: Option<u64>,
-    heard: BTreeMap<u64, u64>,
+    received: BTreeMap<u64, u64>,
 }
 
 /// Measures one setting. `say` is called with the progress.
@@ -160,7 +160,7 @@ pub fn measure(options: &Options, mut say: impl FnMut(&str)) -> Result<Report, L
         let takeover = mesh.kill_leader()?;
         say(&format!(
             "kill {kill} of {}: {:.2} s to detect it, {:.3} s to elect, {:.3} s until all heard",
-            options.kills, takeover.detected, takeover.elected, takeover.heard
+            options.kills, takeover.detected, takeover.elected, takeover.received
         ));
         takeovers.push(takeover);
         mesh.settle()?;
@@ -179,7 +179,7 @@ fn since_1970() -> u64 {
 
 impl<'a> Mesh<'a> {
     fn start(options: &'a Options) -> Result<Self, LiveError> {
-        let (sender, told) = channel();
+        let (sender, notified) = channel();
         let folder = std::env::temp_dir().join(format!("selvedge-live-{}", std::process::id()));
         let mut mesh = Self {
             options,
@@ -187,7 +187,7 @@ impl<'a> Mesh<'a> {
             folder,
             nodes: BTreeMap::new(),
             sender,
-            told,
+            notified,
             lives: 0,
             killed: None,
             dead: BTreeSet::new(),
@@ -299,8 +299,8 @@ impl<'a> Mesh<'a> {
     fn listen_for(&mut self, span: Duration) -> Result<(), LiveError> {
         let start = self.clock.now();
         loop {
-            let gone = Duration::from(self.clock.now().since(start));
-            let Some(left) = span.checked_sub(gone) else {
+            let ended = Duration::from(self.clock.now().since(start));
+            let Some(left) = span.checked_sub(ended) else {
                 return Ok(());
             };
             self.listen(left.min(Duration::from_millis(50)))?;
@@ -308,27 +308,27 @@ impl<'a> Mesh<'a> {
     }
 
     fn listen(&mut self, at_most: Duration) -> Result<(), LiveError> {
-        match self.told.recv_timeout(at_most) {
-            Ok((id, life, line)) => self.hear(id, life, &line),
+        match self.notified.recv_timeout(at_most) {
+            Ok((id, life, line)) => self.receive(id, life, &line),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(LiveError::TooLong(at_most, "no node prints anything"));
             }
         }
-        while let Ok((id, life, line)) = self.told.try_recv() {
-            self.hear(id, life, &line);
+        while let Ok((id, life, line)) = self.notified.try_recv() {
+            self.receive(id, life, &line);
         }
         Ok(())
     }
 
-    fn hear(&mut self, id: u64, life: u64, line: &Line) {
+    fn receive(&mut self, id: u64, life: u64, line: &Line) {
         let Some(node) = self.nodes.get_mut(&id).filter(|node| node.life == life) else {
             return;
         };
         node.here = line.here.unwrap_or(node.here);
         node.reports.extend(line.traffic);
         match line.event.as_str() {
-            "listens" => node.address = line.said.split(' ').next_back().map(str::to_owned),
+            "listens" => node.address = line.reported.split(' ').next_back().map(str::to_owned),
             "elected" | "regained" => node.leader = line.node.zip(line.ballot),
             "lost" | "lease-over" | "ended" => node.leader = None,
             _ => {}
@@ -347,7 +347,7 @@ impl<'a> Mesh<'a> {
             {
                 let at = killed.elected.map_or(line.at_us, |it| it.min(line.at_us));
                 killed.elected = Some(at);
-                killed.heard.insert(id, line.at_us);
+                killed.received.insert(id, line.at_us);
             }
             _ if line.event == "failed" => {
                 let is_dead = line.node.is_some_and(|it| self.dead.contains(&it));
@@ -463,11 +463,11 @@ impl<'a> Mesh<'a> {
             at,
             detected: None,
             elected: None,
-            heard: BTreeMap::new(),
+            received: BTreeMap::new(),
         });
         let others = self.nodes.len();
         self.wait("not all nodes follow another leader", |mesh| {
-            let all_heard = |it: &Killed| it.heard.len() == others && it.detected.is_some();
+            let all_heard = |it: &Killed| it.received.len() == others && it.detected.is_some();
             mesh.killed.as_ref().is_some_and(all_heard)
                 && mesh.followed().is_some_and(|it| it.0 != id)
         })?;
@@ -482,7 +482,7 @@ impl Killed {
         let detected = self.detected.unwrap_or(self.at);
         // A lease may be over at one node when another one has elected already.
         let elected = self.elected.unwrap_or(detected).max(detected);
-        let heard = self.heard.values().max().copied().unwrap_or(elected);
+        let received = self.received.values().max().copied().unwrap_or(elected);
         let seconds = |from: u64, to: u64| {
             let span = Time(to).since(Time(from));
             Duration::from(span).as_secs_f64()
@@ -490,7 +490,7 @@ impl Killed {
         Takeover {
             detected: seconds(self.at, detected),
             elected: seconds(detected, elected),
-            heard: seconds(elected, heard),
+            received: seconds(elected, received),
         }
     }
 }
@@ -499,9 +499,9 @@ impl Drop for Mesh<'_> {
     fn drop(&mut self) {
         for node in self.nodes.values_mut() {
             // Ignores processes that have ended already.
-            let _gone = node.child.kill().and_then(|()| node.child.wait()).is_ok();
+            let _ended = node.child.kill().and_then(|()| node.child.wait()).is_ok();
         }
-        let _gone = fs::remove_dir_all(&self.folder).is_ok();
+        let _ended = fs::remove_dir_all(&self.folder).is_ok();
     }
 }
 

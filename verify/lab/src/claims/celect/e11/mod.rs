@@ -101,14 +101,14 @@ pub struct Takeover {
     /// From there until the first node learned of a new leader.
     pub elected: f64,
     /// From there until all nodes did.
-    pub heard: f64,
+    pub received: f64,
 }
 
 impl Takeover {
     /// From the crash until all nodes follow the new leader.
     #[must_use]
     pub fn total(&self) -> f64 {
-        self.detected + self.elected + self.heard
+        self.detected + self.elected + self.received
     }
 }
 

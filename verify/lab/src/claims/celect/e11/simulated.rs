@@ -250,7 +250,7 @@ fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeo
     Ok(Takeover {
         detected: seconds(detected.since(start)),
         elected: seconds(elected.since(detected)),
-        heard: seconds(end.since(elected)),
+        received: seconds(end.since(elected)),
     })
 }
 
@@ -277,7 +277,7 @@ mod tests {
         assert!(
             slow.takeovers
                 .iter()
-                .all(|it| it.elected > 0.0 && it.heard > 0.0)
+                .all(|it| it.elected > 0.0 && it.received > 0.0)
         );
         assert!(slow.payload < slow.wire && slow.mean_hops <= 1.0);
         let (near, any) = (run("1000", Place::Grid, 0), run("1000", Place::Unknown, 0));

@@ -202,10 +202,10 @@ impl Raft {
     fn look_at_voters(&mut self) {
         let me = self.me;
         let progress = &self.progress;
-        let is_heard =
+        let is_received =
             |at: usize| at == me || progress.get(at).is_some_and(|it| it.silent < MISSED);
-        if self.voters.is_dynamic && self.voters.suffice(is_heard) {
-            self.voters.base = (0..self.count).filter(|it| is_heard(*it)).collect();
+        if self.voters.is_dynamic && self.voters.suffice(is_received) {
+            self.voters.base = (0..self.count).filter(|it| is_received(*it)).collect();
         }
     }
 
@@ -514,8 +514,8 @@ mod tests {
     fn dynamic_voting_goes_on_with_two_of_five() {
         for (voters, goes_on) in [(Voters::all(5), false), (Voters::with_witness(4), true)] {
             let mut broker = broker(&voters, Rule::Acknowledge, Span::secs(1), 1);
-            for gone in [4, 3, 2] {
-                broker.stop(gone);
+            for ended in [4, 3, 2] {
+                broker.stop(ended);
                 broker.run_for(PERIOD * 9);
             }
             broker.submit(0, 1);

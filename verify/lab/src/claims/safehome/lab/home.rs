@@ -94,10 +94,10 @@ impl Home {
             }
             self.world.now = now;
             if is_tick {
-                let (mut heard, world) = (Ok(()), &mut self.world);
+                let (mut received, world) = (Ok(()), &mut self.world);
                 self.hub
-                    .expire(now, &mut self.rng, |it| hear(&mut heard, world, it));
-                heard?;
+                    .expire(now, &mut self.rng, |it| receive(&mut received, world, it));
+                received?;
             } else if let Some(happening) = self.world.pop(is_answer) {
                 self.happen(happening)?;
             }
@@ -170,13 +170,13 @@ impl Home {
     }
 
     fn step(&mut self, input: Input<Hub<u32>>) -> Result<(), Fault> {
-        let (mut heard, world) = (Ok(()), &mut self.world);
+        let (mut received, world) = (Ok(()), &mut self.world);
         let (now, rng) = (world.now, &mut self.rng);
         let taken = self
             .hub
-            .step(now, rng, input, |it| hear(&mut heard, world, it));
+            .step(now, rng, input, |it| receive(&mut received, world, it));
         taken.map_err(Fault::network)?;
-        heard
+        received
     }
 }
 
@@ -185,9 +185,9 @@ const fn node(device: u32) -> NodeId {
 }
 
 /// Hears of an effect, unless one before it was wrong.
-fn hear(heard: &mut Result<(), Fault>, world: &mut World, effect: Effect<Hub<u32>>) {
+fn receive(received: &mut Result<(), Fault>, world: &mut World, effect: Effect<Hub<u32>>) {
     match effect {
-        Effect::Event(event) if heard.is_ok() => *heard = world.hear(event),
+        Effect::Event(event) if received.is_ok() => *received = world.receive(event),
         Effect::Event(_) => {}
         Effect::Send { message, .. } => match message {},
         Effect::Multicast { message } => match message {},

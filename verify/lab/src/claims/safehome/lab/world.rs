@@ -165,7 +165,7 @@ impl World {
     }
 
     /// Takes an event of the hub.
-    pub(super) fn hear(&mut self, event: Event<u32>) -> Result<(), Fault> {
+    pub(super) fn receive(&mut self, event: Event<u32>) -> Result<(), Fault> {
         match event {
             Event::Issue {
                 device,

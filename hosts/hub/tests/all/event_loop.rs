@@ -9,10 +9,10 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_hub::device::Report;
+use selvedge_hub::event_loop::reports::reporter;
+use selvedge_hub::event_loop::{EventLoop, Readers, Request};
 use selvedge_hub::house::{End, Happening, House, Moment, Todo};
 use selvedge_hub::http::metrics::write_seconds;
-use selvedge_hub::keeper::reports::reporter;
-use selvedge_hub::keeper::{Keeper, Request, Tell};
 use selvedge_hub::store::Store;
 use selvedge_routine::file::Home;
 use selvedge_routine::sun::Date;
@@ -66,8 +66,8 @@ fn behind(dir: &Dir) -> (House, Store, RoutineId, (NodeId, u64)) {
 
 /// Runs the event loop until it is asked to stop, with the requests that have come meanwhile.
 fn keep(house: House, store: Store, requests: Receiver<Request>) {
-    let keeper = Keeper {
-        tell: Tell::new(&house, None),
+    let event_loop = EventLoop {
+        notify: Readers::new(&house, None),
         house,
         store,
         requests,
@@ -75,7 +75,7 @@ fn keep(house: House, store: Store, requests: Receiver<Request>) {
         start: Instant::now().checked_sub(Duration::from_secs(6)).unwrap(),
         writes: write_seconds(),
     };
-    keeper.run().unwrap();
+    event_loop.run().unwrap();
 }
 
 #[test]
@@ -134,8 +134,8 @@ fn a_state_that_is_said_while_a_command_is_on_its_way_is_heard_also_where_it_is_
     let id = house.run("light", at(0)).unwrap();
     let (lamp, token) = command(&mut house);
     for state in ["dim", "off"] {
-        let said = Report::Observed(state.into());
-        house.take(Happening::Report(lamp, said), at(10));
+        let reported = Report::Observed(state.into());
+        house.take(Happening::Report(lamp, reported), at(10));
     }
     house.take(
         Happening::Report(lamp, outcome(token, Outcome::Refused)),
@@ -255,7 +255,7 @@ fn the_zone_that_is_named_is_the_one_that_counts() {
     }
     let dir = Dir::new("zone");
     std::fs::write(dir.path().join("home.json"), HOME).unwrap();
-    for (name, told) in [
+    for (name, notified) in [
         ("Europe/Berlin", "name=\"Europe/Berlin\""),
         ("Europe/Nowhere", "times of day are in UTC"),
     ] {
@@ -275,7 +275,7 @@ fn the_zone_that_is_named_is_the_one_that_counts() {
             .map_while(Result::ok)
             .take_while(|_| Instant::now() < until)
             .take_while(|it| !it.contains("the page is at"))
-            .any(|it| it.contains(told));
+            .any(|it| it.contains(notified));
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found, "{name}");

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use crate::support::{Node, command};
 
 /// A process whose standard error is read.
-pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
+pub(crate) fn spawn_received(arguments: &str, password: &str) -> Node {
     let mut command = command(arguments, password);
     Node(
         command
@@ -20,13 +20,17 @@ pub(crate) fn spawn_heard(arguments: &str, password: &str) -> Node {
 impl Node {
     /// Its log up to a line with this text.
     pub(crate) fn wait_until_said(&mut self, text: &str) -> String {
-        let mut said = String::new();
+        let mut reported = String::new();
         let error = self.0.stderr.as_mut().unwrap();
-        while !(said.contains(text) && said.ends_with('\n')) {
+        while !(reported.contains(text) && reported.ends_with('\n')) {
             let mut byte = [0];
-            assert_eq!(error.read(&mut byte).unwrap(), 1, "no {text:?} in {said}");
-            said.push(char::from(byte[0]));
+            assert_eq!(
+                error.read(&mut byte).unwrap(),
+                1,
+                "no {text:?} in {reported}"
+            );
+            reported.push(char::from(byte[0]));
         }
-        said
+        reported
     }
 }

@@ -4,12 +4,12 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use selvedge_mqtt::link::{Link, Unsaid};
+use selvedge_mqtt::link::{Link, PublishError};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::topic::Topics;
-use super::{Told, announce};
+use super::{Notified, announce};
 use crate::house::RunView;
 
 /// The wait before a message that found no room is sent again.
@@ -17,7 +17,7 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// The publisher of changes.
 #[derive(Debug)]
-pub(super) struct Office {
+pub(super) struct Publisher {
     link: Arc<Link>,
     topics: Arc<Topics>,
     /// The retained messages, by topic.
@@ -30,7 +30,7 @@ pub(super) struct Office {
     is_behind: bool,
 }
 
-impl Office {
+impl Publisher {
     pub(super) fn new(link: Arc<Link>, topics: Arc<Topics>) -> Self {
         Self {
             discovery: announce::discovery(&topics),
@@ -47,9 +47,9 @@ impl Office {
         mut self,
         anew: Arc<Notify>,
         mut stale: mpsc::Receiver<String>,
-        told: Told,
+        told: Notified,
     ) {
-        let Told {
+        let Notified {
             mut view,
             mut runs,
             latest,
@@ -128,13 +128,13 @@ impl Office {
         }
         match self.link.retain(&topic, payload.clone()) {
             Ok(()) => drop(self.retained.insert(topic, payload)),
-            Err(why @ (Unsaid::TooLong { .. } | Unsaid::NoTopic)) => {
+            Err(why @ (PublishError::TooLong { .. } | PublishError::NoTopic)) => {
                 tracing::warn!(topic, %why, "not announced");
                 // Sending it again would not help.
                 self.retained.insert(topic, payload);
             }
             // Everything is published again when the broker is back.
-            Err(Unsaid::NoBroker) => {}
+            Err(PublishError::NoBroker) => {}
             Err(_) => self.is_behind = true,
         }
     }

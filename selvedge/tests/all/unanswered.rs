@@ -28,7 +28,7 @@ const STEP: Span = Span::millis(50);
 
 /// The part of the messages about the life in which node 4 locks that node 3's membership receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Heard {
+enum Received {
     All,
     /// Nothing while it is there, and then that it left or was declared failed.
     End,
@@ -47,7 +47,7 @@ enum End {
 
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    heard: Heard,
+    received: Received,
     end: End,
     /// Node 3 misses the message that node 4 is out again.
     loses_release: bool,
@@ -210,15 +210,15 @@ impl Bench {
         }
         match message {
             Message::Membership(mut message) => {
-                if from == self.hidden && self.case.heard != Heard::All {
+                if from == self.hidden && self.case.received != Received::All {
                     return None;
                 }
                 let is_answer =
                     matches!(message.body, Body::Records { first, last, .. } if first == last);
-                let is_heard = is_answer && self.case.heard == Heard::Answers;
+                let is_received = is_answer && self.case.received == Received::Answers;
                 message
                     .records
-                    .retain(|record| is_heard || !self.is_hidden(record));
+                    .retain(|record| is_received || !self.is_hidden(record));
                 Some(Message::Membership(message))
             }
             Message::Sections(sections::Message {
@@ -232,10 +232,10 @@ impl Bench {
     fn is_hidden(&self, record: &Record) -> bool {
         let is_end = matches!(record.claim, Claim::Failed(..) | Claim::Left(_));
         record.member == self.hidden
-            && match self.case.heard {
-                Heard::All => false,
-                Heard::End => !is_end,
-                Heard::Answers | Heard::Nothing => true,
+            && match self.case.received {
+                Received::All => false,
+                Received::End => !is_end,
+                Received::Answers | Received::Nothing => true,
             }
     }
 
@@ -276,13 +276,13 @@ fn locked_out(case: Case) -> Option<NodeId> {
         node.membership().member(FOUR).map(|it| it.member)
     };
     let is_known = three(&bench) == Some(four);
-    assert_eq!(is_known, case.heard == Heard::All, "{case:?}");
+    assert_eq!(is_known, case.received == Received::All, "{case:?}");
     assert!(bench.visit(FOUR), "{case:?}");
     bench.go(four);
     let is_known = three(&bench) == Some(four);
     // A node that has our OK and has not released it is inquired about.
-    let is_told = matches!(case.heard, Heard::All | Heard::End) || case.loses_release;
-    assert_eq!(is_known, is_told, "{case:?}");
+    let is_notified = matches!(case.received, Received::All | Received::End) || case.loses_release;
+    assert_eq!(is_known, is_notified, "{case:?}");
     [3, 1, 2]
         .map(NodeId)
         .into_iter()
@@ -330,27 +330,34 @@ fn locked_out_by_a_late_request(case: Case) -> Option<NodeId> {
 /// for certain, and node 3 may not pass it over.
 fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for heard in [Heard::All, Heard::End, Heard::Answers, Heard::Nothing] {
+    for received in [
+        Received::All,
+        Received::End,
+        Received::Answers,
+        Received::Nothing,
+    ] {
         for end in [End::Leaves, End::Dies, End::DiesForCertain] {
             for takeover in [None, Some(Span::secs(2))] {
                 for loses_release in [false, true] {
                     for is_second_life in [false, true] {
-                        let is_told = match end {
+                        let is_notified = match end {
                             _ if !loses_release => true,
                             // Other nodes know it for certain.
-                            End::Leaves | End::DiesForCertain if heard != Heard::Nothing => true,
+                            End::Leaves | End::DiesForCertain if received != Received::Nothing => {
+                                true
+                            }
                             // Node 3 finds it silent, and no node reports that it is over.
                             End::Leaves | End::Dies | End::DiesForCertain => takeover.is_some(),
                         };
                         let case = Case {
-                            heard,
+                            received,
                             end,
                             loses_release,
                             takeover,
                             is_second_life,
                             peer_limit: 4_096,
                         };
-                        cases.extend(is_told.then_some(case));
+                        cases.extend(is_notified.then_some(case));
                     }
                 }
             }
@@ -377,7 +384,7 @@ fn who_was_forgotten_and_asks_late_locks_nobody_out() {
         for is_second_life in [false, true] {
             let is_certain = end != End::Dies;
             let case = Case {
-                heard: Heard::All,
+                received: Received::All,
                 end,
                 loses_release: false,
                 takeover: (!is_certain).then_some(Span::secs(2)),

@@ -54,8 +54,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Looks for the group, at a member that has waited in vain for a leader.
-    pub(crate) fn seek(&mut self, group: GroupId) {
-        let hinted = self.hints.get(group);
+    pub(crate) fn find_leader(&mut self, group: GroupId) {
+        let hinted = self.leader_hints.get(group);
         let mut asked: Vec<_> = hinted.map_or_else(Vec::new, |it| it.members.clone());
         asked.extend(self.founders(group));
         asked.sort_unstable();
@@ -68,15 +68,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         asked.retain(|it| *it != self.me.id && configuration.voter(*it).is_none());
         let to: Vec<Member> = asked.into_iter().map(|it| self.latest(it)).collect();
         let number = configuration.number;
-        let lacking = replica::Message {
+        let missing = replica::Message {
             configuration: number,
-            body: Body::Lacking {
+            body: Body::Missing {
                 committed: replica.version(),
                 wants: Wants::Entries,
             },
         };
         let item = |to| {
-            let message = lacking.clone();
+            let message = missing.clone();
             (to, Item::Replica { group, message })
         };
         self.posted.0.extend(to.into_iter().map(item));
@@ -90,7 +90,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let own = part.replica.configuration().number;
         if own > 0 && number > own.max(part.sought) {
             part.sought = number;
-            self.seek(group);
+            self.find_leader(group);
         }
     }
 }

@@ -82,7 +82,7 @@ impl Answer {
 
 /// The channels to readers of the view.
 #[derive(Debug)]
-pub struct Tell {
+pub struct Readers {
     /// The view, in JSON.
     pub json: watch::Sender<Json>,
     /// The view.
@@ -91,7 +91,7 @@ pub struct Tell {
     pub runs: Option<mpsc::Sender<RunView>>,
 }
 
-impl Tell {
+impl Readers {
     /// Channels that hold the present view of a house.
     #[must_use]
     pub fn new(house: &House, runs: Option<mpsc::Sender<RunView>>) -> Self {
@@ -106,7 +106,7 @@ impl Tell {
 
 /// The event loop of a house.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct EventLoop {
     /// The state machines.
     pub house: House,
     /// The database.
@@ -116,7 +116,7 @@ pub struct Keeper {
     /// The channels to devices.
     pub orders: BTreeMap<NodeId, mpsc::UnboundedSender<Order>>,
     /// The channels to readers of the view.
-    pub tell: Tell,
+    pub notify: Readers,
     /// The start of the house's time.
     pub start: Instant,
     /// The durations of writes to the disk, in seconds.
@@ -139,15 +139,15 @@ fn json(view: &View) -> Json {
     serde_json::to_string(view).unwrap_or_default().into()
 }
 
-impl Keeper {
+impl EventLoop {
     /// Runs until [`Request::Stop`], or until all senders of requests are dropped.
     ///
     /// # Errors
     /// When the disk fails. Nothing that depends on an unstored change is sent.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub fn run(mut self) -> Result<(), StoreError> {
-        let (mut tick, mut told) = (Instant::now(), Instant::now());
-        let mut is_told = false;
+        let (mut tick, mut notified) = (Instant::now(), Instant::now());
+        let mut is_notified = false;
         let mut answers = Vec::new();
         let mut next = None;
         loop {
@@ -164,16 +164,16 @@ impl Keeper {
                 }
             }
             self.house.expire(at);
-            is_told &= !self.settle(&mut answers)?;
-            if !is_told && now >= told {
-                (is_told, told) = (true, now + TELL);
+            is_notified &= !self.settle(&mut answers)?;
+            if !is_notified && now >= notified {
+                (is_notified, notified) = (true, now + TELL);
                 let view = self.house.view();
-                self.tell.json.send_replace(json(&view));
-                self.tell.view.send_replace(Arc::new(view));
+                self.notify.json.send_replace(json(&view));
+                self.notify.view.send_replace(Arc::new(view));
             }
             let mut until = tick;
-            if !is_told {
-                until = until.min(told);
+            if !is_notified {
+                until = until.min(notified);
             }
             if let Some(deadline) = self.house.deadline() {
                 until = until.min(self.start + Duration::from_micros(deadline.0));
@@ -212,8 +212,8 @@ impl Keeper {
             }
             Request::Run(name, to) => Some(Answer::Run(to, self.house.run(&name, moment))),
             Request::CancelOf(name, id, to) => {
-                let told = self.house.cancel_of(&name, id.map(RoutineId), moment);
-                Some(Answer::Run(to, told))
+                let notified = self.house.cancel_of(&name, id.map(RoutineId), moment);
+                Some(Answer::Run(to, notified))
             }
             Request::Cancel(id, to) => Some(Answer::Cancel(to, self.house.cancel(id, moment))),
             Request::Preview(name, to) => {
@@ -246,7 +246,7 @@ impl Keeper {
             let run = self.house.run_view(*id, record);
             let (id, name, what, why) = (run.id, run.name.as_str(), run.what, run.why.as_deref());
             tracing::info!(id, name, what, why, place = run.place, "run");
-            if let Some(runs) = &self.tell.runs {
+            if let Some(runs) = &self.notify.runs {
                 // A run that finds no room is dropped.
                 runs.try_send(run).ok();
             }

@@ -1,11 +1,11 @@
 //! Processes with a closed standard error.
 
-use crate::heard::spawn_heard;
+use crate::received::spawn_received;
 use crate::support::{Dir, Node, run, text, wait_for};
 
 /// A process with a long log, which is not read.
 fn spawn_unheard(arguments: &str) -> Node {
-    let mut node = spawn_heard(&format!("{arguments} --verbose"), "");
+    let mut node = spawn_received(&format!("{arguments} --verbose"), "");
     node.0.stderr = None;
     node
 }

@@ -31,13 +31,13 @@ use super::{Closed, Gate, OutOfTurn, Shared, wake};
 /// Dropping the keeper [closes](Self::close) it, and the machine gets no more commands: a node that
 /// is inside stays inside.
 #[derive(Debug)]
-pub struct Keeper<T: Copy, R> {
+pub struct Controller<T: Copy, R> {
     shared: Arc<Shared<T, R>>,
 }
 
 /// The next command for the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Wish {
+pub enum GateCommand {
     /// Enter the section.
     Enter,
     /// Leave the section. Comes once for each time that the node was inside, unless it left by
@@ -47,7 +47,7 @@ pub enum Wish {
     Cancel,
 }
 
-impl<T: Copy, R> Keeper<T, R> {
+impl<T: Copy, R> Controller<T, R> {
     pub(super) const fn new(shared: Arc<Shared<T, R>>) -> Self {
         Self { shared }
     }
@@ -57,7 +57,7 @@ impl<T: Copy, R> Keeper<T, R> {
     /// # Errors
     /// When no wish will come: the node is outside, and all gates were dropped or the keeper was
     /// [closed](Self::close).
-    pub async fn recv(&mut self) -> Result<Wish, Closed> {
+    pub async fn recv(&mut self) -> Result<GateCommand, Closed> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
@@ -65,7 +65,7 @@ impl<T: Copy, R> Keeper<T, R> {
     ///
     /// # Errors
     /// When no wish will come.
-    pub fn blocking_recv(&mut self) -> Result<Wish, Closed> {
+    pub fn blocking_recv(&mut self) -> Result<GateCommand, Closed> {
         block_on(self.recv())
     }
 
@@ -75,7 +75,7 @@ impl<T: Copy, R> Keeper<T, R> {
     /// # Errors
     /// When no wish will come. It then returns at once, so a host that continues must sleep by
     /// itself.
-    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<Wish>, Closed> {
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<GateCommand>, Closed> {
         block_on_for(self.recv(), timeout).transpose()
     }
 
@@ -83,9 +83,9 @@ impl<T: Copy, R> Keeper<T, R> {
     ///
     /// # Errors
     /// When no wish will come.
-    pub fn try_recv(&mut self) -> Result<Option<Wish>, Closed> {
-        match self.take_wish(None) {
-            Poll::Ready(wish) => wish.map(Some),
+    pub fn try_recv(&mut self) -> Result<Option<GateCommand>, Closed> {
+        match self.take_request(None) {
+            Poll::Ready(request) => request.map(Some),
             Poll::Pending => Ok(None),
         }
     }
@@ -94,8 +94,8 @@ impl<T: Copy, R> Keeper<T, R> {
     ///
     /// # Errors
     /// When no wish will come.
-    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<Wish, Closed>> {
-        self.take_wish(Some(cx.waker().clone()))
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<GateCommand, Closed>> {
+        self.take_request(Some(cx.waker().clone()))
     }
 
     /// Reports that the node is inside, and `token` fences this entry. The user that has waited
@@ -165,14 +165,14 @@ impl<T: Copy, R> Keeper<T, R> {
         Gate::new(Arc::clone(&self.shared))
     }
 
-    fn take_wish(&mut self, mut waker: Option<Waker>) -> Poll<Result<Wish, Closed>> {
-        let wish = self.shared.change(|state| state.poll_wish(&mut waker));
+    fn take_request(&mut self, mut waker: Option<Waker>) -> Poll<Result<GateCommand, Closed>> {
+        let request = self.shared.change(|state| state.poll_wish(&mut waker));
         drop(waker);
-        wish
+        request
     }
 }
 
-impl<T: Copy, R> Drop for Keeper<T, R> {
+impl<T: Copy, R> Drop for Controller<T, R> {
     fn drop(&mut self) {
         // No task is left to be woken by the last change.
         let waker = self.shared.change(|state| state.take_keeper());

@@ -93,18 +93,18 @@ impl Few {
 fn a_manager_that_is_not_heard_sends_its_followers_to_others() {
     let mut few = Few::new(&[HUB, SECOND, THIRD], &[]);
     let sensor = Member::new(11, 0);
-    few.node(HUB).hear(sensor, keep_alive(1));
+    few.node(HUB).receive(sensor, keep_alive(1));
     few.pass(5);
     few.cut(HUB, &[SECOND, THIRD]);
     few.pass(30);
     assert!(few.manages(SECOND));
-    few.node(HUB).hear(sensor, keep_alive(1));
+    few.node(HUB).receive(sensor, keep_alive(1));
     assert_eq!(few.node(HUB).taken(), [(11, Message::Elsewhere)]);
-    assert!(few.node(HUB).told.contains(&Event::Unavailable));
+    assert!(few.node(HUB).notified.contains(&Event::Unavailable));
     few.cuts.clear();
     few.pass(10);
     assert!(few.manages(SECOND) && !few.manages(HUB));
-    few.node(HUB).hear(sensor, keep_alive(1));
+    few.node(HUB).receive(sensor, keep_alive(1));
     assert_ne!(few.node(HUB).taken(), [(11, Message::Elsewhere)]);
 }
 
@@ -149,20 +149,20 @@ fn a_gateway_that_never_sent_anything_counts_as_failed() {
     for (gateway, before) in [(restored, vec![THIRD]), (newcomer, vec![SECOND, THIRD])] {
         let mut it = Alone::new(gateway.unwrap());
         it.command(Command::Start);
-        let gone = |it: &Alone<Gateway>| -> Vec<Member> {
+        let ended = |it: &Alone<Gateway>| -> Vec<Member> {
             let all = it.driver.machine().gateways();
             all.filter(|it| !it.1).map(|it| it.0).collect()
         };
-        assert_eq!(gone(&it), before);
-        it.hear(
+        assert_eq!(ended(&it), before);
+        it.receive(
             SECOND,
             Message::Heartbeat {
-                gone: [].into_iter().collect(),
+                ended: [].into_iter().collect(),
             },
         );
-        assert_eq!(gone(&it), [THIRD]);
+        assert_eq!(ended(&it), [THIRD]);
         let third = Member::new(3, 7);
-        it.hear(third, Message::Here);
-        assert_eq!(gone(&it), []);
+        it.receive(third, Message::Here);
+        assert_eq!(ended(&it), []);
     }
 }

@@ -9,15 +9,15 @@ use crate::claims::membership::traces::{PERIOD, id};
 
 /// A node's knowledge of another node: the relevant part of the deltas and their times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(super) struct Received {
     known: bool,
     pub(super) listed: bool,
     /// The number of suspicions since the node was known.
     suspicions: u32,
 }
 
-impl Heard {
-    pub(super) fn hear(&mut self, delta: Delta) {
+impl Received {
+    pub(super) fn receive(&mut self, delta: Delta) {
         match delta {
             Delta::Suspected(_) => self.suspicions += u32::from(self.known),
             Delta::Joined(_) | Delta::Refuted(_) => {
@@ -80,31 +80,31 @@ mod tests {
         let refuted = Delta::Refuted(member(3));
         trace.push(Time::ZERO + Span::millis(171), id(2), refuted);
         let own = without_hearsay(&trace);
-        let told: Vec<_> = own
+        let notified: Vec<_> = own
             .entries()
             .iter()
             .map(|it| (it.observer, it.delta))
             .collect();
         let expected = [(id(1), suspected), (id(5), suspected), (id(2), refuted)];
-        assert_eq!(told, expected);
+        assert_eq!(notified, expected);
     }
 
     #[test]
     fn what_was_heard_can_be_told_again() {
         let it = member(3);
-        let mut heard = Heard::default();
-        assert_eq!(heard.deltas(it).count(), 0);
+        let mut received = Received::default();
+        assert_eq!(received.deltas(it).count(), 0);
         // A suspicion of an unknown node does not count.
-        heard.hear(Delta::Suspected(it));
-        heard.hear(Delta::Joined(it));
-        heard.hear(Delta::Suspected(it));
-        heard.hear(Delta::Refuted(it));
-        let told: Vec<Delta> = heard.deltas(it).collect();
-        assert_eq!(told, [Delta::Joined(it), Delta::Suspected(it)]);
-        heard.hear(Delta::Failed(it));
-        assert_eq!(heard.deltas(it).last(), Some(Delta::Failed(it)));
-        let mut again = Heard::default();
-        heard.deltas(it).for_each(|delta| again.hear(delta));
-        assert_eq!(again, heard);
+        received.receive(Delta::Suspected(it));
+        received.receive(Delta::Joined(it));
+        received.receive(Delta::Suspected(it));
+        received.receive(Delta::Refuted(it));
+        let notified: Vec<Delta> = received.deltas(it).collect();
+        assert_eq!(notified, [Delta::Joined(it), Delta::Suspected(it)]);
+        received.receive(Delta::Failed(it));
+        assert_eq!(received.deltas(it).last(), Some(Delta::Failed(it)));
+        let mut again = Received::default();
+        received.deltas(it).for_each(|delta| again.receive(delta));
+        assert_eq!(again, received);
     }
 }

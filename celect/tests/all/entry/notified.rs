@@ -18,7 +18,7 @@ fn leader_reaches_all_from_list_to_list_in_spite_of_loss() {
     assert!(
         mesh.nodes
             .iter()
-            .all(|it| it.machine().counters().unheard == 0)
+            .all(|it| it.machine().counters().unanswered == 0)
     );
 }
 
@@ -34,7 +34,7 @@ fn refutations_do_not_put_off_a_leader_that_was_not_heard() {
     for _ in 0..20 {
         let before = sent(&mesh);
         for delta in [Delta::Suspected, Delta::Refuted] {
-            mesh.tell(1, delta(member(2)));
+            mesh.notify(1, delta(member(2)));
         }
         assert_eq!(sent(&mesh), before, "it was on the list all along");
         mesh.pass(Span::millis(100));
@@ -52,7 +52,7 @@ fn newcomers_do_not_put_off_a_leader_that_was_not_heard() {
     assert_eq!(mesh.leader(2), None);
     for _ in 0..6 {
         for delta in [Delta::Failed, Delta::Refuted] {
-            mesh.tell(1, delta(member(4)));
+            mesh.notify(1, delta(member(4)));
         }
         mesh.pass(Span::millis(100));
     }
@@ -67,11 +67,11 @@ fn who_was_told_in_vain_is_told_when_there_is_news_of_it() {
     mesh.elect(3);
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.leader(2), None);
-    assert_eq!(mesh.nodes[0].machine().counters().unheard, 1);
+    assert_eq!(mesh.nodes[0].machine().counters().unanswered, 1);
     mesh.cut.clear();
     mesh.pass(Span::secs(10));
     assert_eq!(mesh.leader(2), None);
-    mesh.tell(1, Delta::Refuted(member(2)));
+    mesh.notify(1, Delta::Refuted(member(2)));
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.leaders(), [Some(1); 3]);
 }
@@ -93,7 +93,7 @@ fn who_joins_later_hears_of_a_leader_that_does_not_know_it() {
         mesh.lose_first_leaders();
         let before = mesh.unicasts;
         for id in 2..=4 {
-            mesh.tell(id, Delta::Joined(member(5)));
+            mesh.notify(id, Delta::Joined(member(5)));
         }
         mesh.pass(Span::secs(1));
         assert_eq!(mesh.leaders(), [Some(1); 5], "c = {c}");
@@ -113,17 +113,17 @@ fn restarted(config: Config) -> Mesh {
     assert_eq!(mesh.leaders(), [Some(1); 2]);
     let machine = Celect::new(Member::new(1, 1), config, ById).unwrap();
     mesh.nodes[0] = Driver::new(machine);
-    mesh.tell(1, Delta::Joined(member(2)));
+    mesh.notify(1, Delta::Joined(member(2)));
     let (leader, ballot) = mesh.nodes[1].machine().leader().unwrap();
     assert_eq!(leader, member(1));
-    let (from, told) = (member(2), [].into_iter().collect());
+    let (from, notified) = (member(2), [].into_iter().collect());
     let message = Message::Leader {
         ballot,
         leader,
         renewal: 0,
         lease: Span::ZERO,
         state: selvedge_celect::LeaderState::Leads,
-        covered: told,
+        covered: notified,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();
     mesh
@@ -141,7 +141,7 @@ fn who_restarts_does_not_follow_its_own_former_life() {
     // Nor if the other node dies before it can send anything.
     let mut mesh = restarted(config);
     mesh.cut.push(2);
-    mesh.tell(1, Delta::Failed(member(2)));
+    mesh.notify(1, Delta::Failed(member(2)));
     mesh.pass(Span::secs(10));
     assert!(mesh.nodes[0].machine().leads().is_some());
     // If no node begins by itself, it follows no leader.
@@ -155,7 +155,7 @@ fn who_restarts_does_not_follow_its_own_former_life() {
 fn who_joins_in_a_later_life_is_not_told_of_its_former_one() {
     let mut mesh = restarted(Config::new(0, 0).with_reelect(false));
     mesh.deliver();
-    mesh.tell(2, Delta::Joined(Member::new(1, 1)));
+    mesh.notify(2, Delta::Joined(Member::new(1, 1)));
     assert!(mesh.wire.is_empty(), "{:?}", mesh.wire);
     assert_eq!(mesh.leader(2), None);
 }

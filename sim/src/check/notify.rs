@@ -8,7 +8,7 @@ use super::{Action, Limits, Model, Node, Observer, State, Trace, TraceStep};
 
 impl<M: Machine, O: Observer<M>> Model<M, O> {
     /// Writes the way to a state, and one more step out of it if `last` is set.
-    pub(super) fn tell(
+    pub(super) fn notify(
         &self,
         search: &Search,
         state: u32,
@@ -117,7 +117,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             Action::Drop { .. } | Action::Miss { .. } => None,
             Action::Tick { node, .. }
             | Action::Command { node }
-            | Action::Tell { node, .. }
+            | Action::Notify { node, .. }
             | Action::Store { node }
             | Action::Crash { node }
             | Action::CrashAmid { node, .. }
@@ -159,7 +159,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
                     None => format!("{} is asked for nothing", name(node)),
                 }
             }
-            Action::Tell { node, delta } => {
+            Action::Notify { node, delta } => {
                 let delta = self.deltas.get(node).and_then(|deltas| deltas.get(delta));
                 match delta {
                     Some(delta) => format!("{} learns {delta:?}", name(node)),

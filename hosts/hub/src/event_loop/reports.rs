@@ -137,8 +137,8 @@ impl Since {
         let up = self.is_up.then_some(Report::Up);
         let state = self.state.map(Report::Observed);
         let trouble = self.trouble.map(Report::Trouble);
-        let gone = there.into_iter().chain(down);
-        gone.chain(up).chain(state).chain(trouble)
+        let ended = there.into_iter().chain(down);
+        ended.chain(up).chain(state).chain(trouble)
     }
 }
 
@@ -168,11 +168,11 @@ mod tests {
     #[test]
     fn a_flood_of_states_is_one_mark_and_little_else_and_ends_in_the_last_one() {
         let (to, requests) = channel();
-        let tell = reporter(NodeId(1), to);
+        let notify = reporter(NodeId(1), to);
         for nth in 0..100_000 {
-            tell(Report::Observed(nth.into()));
+            notify(Report::Observed(nth.into()));
             if nth % 50_000 == 7 {
-                tell(answer(nth as u64));
+                notify(answer(nth as u64));
             }
         }
         let mut marks: Vec<_> = requests.try_iter().collect();
@@ -185,39 +185,39 @@ mod tests {
         // A state that was reported before an answer is not passed on after it.
         assert_eq!(all[7], Report::Observed(7.into()));
         assert_eq!(all[8], answer(7));
-        tell(Report::Up);
+        notify(Report::Up);
         assert_eq!(requests.try_iter().count(), 1, "it is marked again");
     }
 
     #[test]
     fn states_are_told_one_by_one_while_there_is_room_and_then_the_last_one_is_replaced() {
         let (to, requests) = channel();
-        let tell = reporter(NodeId(1), to);
+        let notify = reporter(NodeId(1), to);
         let seen = |nth: usize| Report::Observed((nth as i32).into());
         for nth in 0..ROOM {
-            tell(seen(nth));
+            notify(seen(nth));
             // A repetition.
-            tell(seen(nth));
+            notify(seen(nth));
         }
-        let mut told: Vec<_> = (0..ROOM).map(seen).collect();
-        assert_eq!(taken(requests.recv().unwrap()), told);
+        let mut notified: Vec<_> = (0..ROOM).map(seen).collect();
+        assert_eq!(taken(requests.recv().unwrap()), notified);
         for nth in 0..2 * ROOM {
-            tell(seen(nth));
+            notify(seen(nth));
         }
-        told[ROOM - 1] = seen(2 * ROOM - 1);
-        assert_eq!(taken(requests.recv().unwrap()), told);
+        notified[ROOM - 1] = seen(2 * ROOM - 1);
+        assert_eq!(taken(requests.recv().unwrap()), notified);
     }
 
     #[test]
     fn a_device_that_comes_and_goes_without_pause_was_gone_and_ends_as_it_is() {
         let (to, requests) = channel();
-        let tell = reporter(NodeId(1), to);
+        let notify = reporter(NodeId(1), to);
         for nth in 0..10_000 {
-            tell(Report::Up);
-            tell(Report::Observed(nth.into()));
-            tell(Report::Down);
+            notify(Report::Up);
+            notify(Report::Observed(nth.into()));
+            notify(Report::Down);
         }
-        tell(Report::Up);
+        notify(Report::Up);
         let all = taken(requests.recv().unwrap());
         assert!(all.len() <= ROOM, "{all:?}");
         assert_eq!(all[all.len() - 2..], [Report::Down, Report::Up]);
@@ -228,7 +228,7 @@ mod tests {
     struct Seen {
         answer: Option<Report>,
         /// True if the device was down meanwhile.
-        was_gone: bool,
+        had_ended: bool,
         is_up: bool,
         /// The state since it came up.
         state: Option<State>,
@@ -242,12 +242,12 @@ mod tests {
         for it in reports {
             match it {
                 Report::Up => (now.is_up, now.trouble) = (true, None),
-                Report::Down => (now.was_gone, now.is_up, now.state) = (true, false, None),
+                Report::Down => (now.had_ended, now.is_up, now.state) = (true, false, None),
                 Report::Observed(it) => (now.state, now.trouble) = (Some(it.clone()), None),
                 Report::Trouble(why) => now.trouble = Some(why.clone()),
                 Report::Outcome { .. } | Report::Answered { .. } => {
                     all.push(now.clone());
-                    (now.answer, now.was_gone) = (Some(it.clone()), false);
+                    (now.answer, now.had_ended) = (Some(it.clone()), false);
                 }
             }
         }
@@ -260,8 +260,8 @@ mod tests {
         for seed in 0..300 {
             let mut rng = ChaCha12Rng::seed_from_u64(seed);
             let (to, requests) = channel();
-            let tell = reporter(NodeId(1), to);
-            let (mut said, mut told, mut answers) = (Vec::new(), Vec::new(), 0);
+            let notify = reporter(NodeId(1), to);
+            let (mut reported, mut notified, mut answers) = (Vec::new(), Vec::new(), 0);
             let mut trace = String::new();
             for nth in 0..400 {
                 let report = match rng.next_u32() % 40 {
@@ -274,23 +274,23 @@ mod tests {
                     it @ 15..20 => Report::Trouble(format!("trouble {it}")),
                     // A device that is down sends no state.
                     other => {
-                        said.push(Report::Up);
-                        tell(Report::Up);
+                        reported.push(Report::Up);
+                        notify(Report::Up);
                         Report::Observed(((other % 5) as i32).into())
                     }
                 };
                 writeln!(trace, "{report:?}").unwrap();
-                said.push(report.clone());
-                tell(report);
+                reported.push(report.clone());
+                notify(report);
                 if rng.next_u32() % 60 == 0 {
                     let new: Vec<_> = requests.try_iter().flat_map(taken).collect();
                     assert!(new.len() <= ROOM + 4 * 4, "seed {seed}: {}", new.len());
-                    told.extend(new);
+                    notified.extend(new);
                     answers = 0;
                 }
             }
-            told.extend(requests.try_iter().flat_map(taken));
-            assert_eq!(seen(&said), seen(&told), "seed {seed}: {trace}");
+            notified.extend(requests.try_iter().flat_map(taken));
+            assert_eq!(seen(&reported), seen(&notified), "seed {seed}: {trace}");
         }
     }
 }

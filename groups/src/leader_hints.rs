@@ -12,7 +12,7 @@ const QUESTIONS: usize = 16;
 
 /// After this number of rounds of questions without an answer all likely members are asked, and after
 /// twice as many the founders.
-pub(crate) const UNHEARD: u8 = 2;
+pub(crate) const UNANSWERED: u8 = 2;
 
 /// The place of a group, as other nodes sent it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,13 +24,13 @@ pub(crate) struct Hint<P> {
     /// True if an epoch began since it arrived.
     is_old: bool,
     /// The number of rounds of questions since an answer from the group, up to [`LOST`].
-    unheard: u8,
+    unanswered: u8,
     /// The last questions that were not answered.
     asked: VecDeque<P>,
 }
 
 /// After this number of rounds without an answer a hint leads nowhere.
-const LOST: u8 = 2 * UNHEARD + 1;
+const LOST: u8 = 2 * UNANSWERED + 1;
 
 impl<P> Hint<P> {
     const fn new() -> Self {
@@ -39,23 +39,23 @@ impl<P> Hint<P> {
             leader: None,
             members: Vec::new(),
             is_old: false,
-            unheard: 0,
+            unanswered: 0,
             asked: VecDeque::new(),
         }
     }
 
     /// Keeps a question that is asked now, perhaps as the first one of a round.
-    pub(crate) fn ask(&mut self, parcel: P, is_new_round: bool) {
-        self.unheard = (self.unheard + u8::from(is_new_round)).min(LOST);
+    pub(crate) fn ask(&mut self, payload: P, is_new_round: bool) {
+        self.unanswered = (self.unanswered + u8::from(is_new_round)).min(LOST);
         if self.asked.len() >= QUESTIONS {
             self.asked.pop_front();
         }
-        self.asked.push_back(parcel);
+        self.asked.push_back(payload);
     }
 
     /// Takes the place of a group from another node. If it is news, returns the questions for the
     /// leader.
-    pub(crate) fn tell(
+    pub(crate) fn notify(
         &mut self,
         number: u64,
         leader: Option<NodeId>,
@@ -80,8 +80,8 @@ impl<P> Hint<P> {
     }
 
     /// Notes the group's leader, of which this node learned.
-    pub(crate) fn hear(&mut self, leader: NodeId) {
-        self.unheard = 0;
+    pub(crate) fn receive(&mut self, leader: NodeId) {
+        self.unanswered = 0;
         self.leader = Some(leader);
         self.asked.clear();
     }
@@ -90,7 +90,7 @@ impl<P> Hint<P> {
     /// epoch, gives way to any: a node that sent a number which is too high is believed no longer
     /// than that.
     pub(crate) const fn number(&self) -> u64 {
-        match self.is_old || self.unheard >= LOST {
+        match self.is_old || self.unanswered >= LOST {
             true => 0,
             false => self.number,
         }
@@ -102,8 +102,8 @@ impl<P> Hint<P> {
     }
 
     /// The number of rounds of questions since an answer from the group.
-    pub(crate) const fn unheard(&self) -> u8 {
-        self.unheard
+    pub(crate) const fn unanswered(&self) -> u8 {
+        self.unanswered
     }
 }
 
@@ -112,7 +112,7 @@ impl<P> Hint<P> {
 /// The order is a list through the entries, so that no number counts for ever. Every operation takes
 /// O(log n).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Hints<P> {
+pub(crate) struct LeaderHints<P> {
     entries: BTreeMap<GroupId, Entry<P>>,
     /// The least and the most recently used.
     ends: Option<(GroupId, GroupId)>,
@@ -126,7 +126,7 @@ struct Entry<P> {
     after: Option<GroupId>,
 }
 
-impl<P> Hints<P> {
+impl<P> LeaderHints<P> {
     pub(crate) const fn new(limit: usize) -> Self {
         Self {
             entries: BTreeMap::new(),
@@ -221,7 +221,7 @@ impl<P> Hints<P> {
 }
 
 #[cfg(test)]
-impl<P> Hints<P> {
+impl<P> LeaderHints<P> {
     /// The groups, the least recently used first.
     fn in_order(&self) -> Vec<GroupId> {
         let mut order = Vec::new();
@@ -246,17 +246,17 @@ mod tests {
             limit in 1..5_usize,
             operations in proptest::collection::vec((0..3_u8, 0..7_u64), 0..60),
         ) {
-            let mut hints: Hints<u8> = Hints::new(limit);
+            let mut leader_hints: LeaderHints<u8> = LeaderHints::new(limit);
             let mut model: Vec<GroupId> = Vec::new();
             for (operation, group) in operations {
                 let group = GroupId(group);
                 let was_there = model.contains(&group);
                 match operation {
-                    0 => hints.renew(group),
+                    0 => leader_hints.renew(group),
                     1 => {
-                        hints.used(group).ask(1, true);
+                        leader_hints.used(group).ask(1, true);
                     }
-                    _ => prop_assert_eq!(hints.get_mut(group).is_some(), was_there),
+                    _ => prop_assert_eq!(leader_hints.get_mut(group).is_some(), was_there),
                 }
                 if operation == 1 || operation == 0 && was_there {
                     model.retain(|it| *it != group);
@@ -265,14 +265,14 @@ mod tests {
                 if model.len() > limit {
                     model.remove(0);
                 }
-                prop_assert_eq!(&hints.in_order(), &model);
-                prop_assert_eq!(hints.entries.len(), model.len());
+                prop_assert_eq!(&leader_hints.in_order(), &model);
+                prop_assert_eq!(leader_hints.entries.len(), model.len());
                 let mut back = model.clone();
                 back.reverse();
-                let mut next = hints.ends.map(|it| it.1);
+                let mut next = leader_hints.ends.map(|it| it.1);
                 for group in back {
                     prop_assert_eq!(next, Some(group));
-                    next = hints.entries.get(&group).and_then(|it| it.before);
+                    next = leader_hints.entries.get(&group).and_then(|it| it.before);
                 }
                 prop_assert_eq!(next, None);
             }

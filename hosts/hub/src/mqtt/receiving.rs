@@ -14,15 +14,15 @@ use tokio::time::sleep;
 use super::topic::{Asked, Topics};
 use super::{ASKED, announce};
 use crate::device::mqtt::Ear;
+use crate::event_loop::Request;
 use crate::house::Refusal;
-use crate::keeper::Request;
 
 /// The wait before an answer that found no room is sent again, and the number of attempts.
 const FULL: Duration = Duration::from_millis(20);
 const TRIES: usize = 250;
 
 /// The receiver of published messages.
-pub(super) struct Hearing {
+pub(super) struct Receiving {
     pub(super) topics: Arc<Topics>,
     pub(super) ears: Vec<Ear>,
     /// The indices of the ears at each topic.
@@ -32,7 +32,7 @@ pub(super) struct Hearing {
     pub(super) runtime: Handle,
     /// Notified when the link or Home Assistant comes up: the office publishes everything again. It is no
     /// message, which could find no room.
-    pub(super) anew: Arc<Notify>,
+    pub(super) again: Arc<Notify>,
     /// Topics with a retained message that the hub does not publish any more.
     pub(super) stale: mpsc::Sender<String>,
     pub(super) link: Arc<OnceLock<Arc<Link>>>,
@@ -62,12 +62,12 @@ impl LeftOut {
     }
 }
 
-impl Hearing {
-    pub(super) fn hear(&self, event: LinkEvent) {
+impl Receiving {
+    pub(super) fn receive(&self, event: LinkEvent) {
         match event {
             LinkEvent::Up { .. } => {
                 self.ears.iter().for_each(|it| it.on_link(true));
-                self.anew.notify_one();
+                self.again.notify_one();
             }
             LinkEvent::Down(lost) => {
                 self.ears.iter().for_each(|it| it.on_link(false));
@@ -100,7 +100,7 @@ impl Hearing {
         match self.topics.asked(topic) {
             Some(Asked::Run(name)) => self.on_run(name, payload, is_retained),
             Some(Asked::Cancel(name)) => self.on_cancel(name, payload, is_retained),
-            Some(Asked::Anew) if payload == announce::ONLINE => self.anew.notify_one(),
+            Some(Asked::Anew) if payload == announce::ONLINE => self.again.notify_one(),
             Some(Asked::Anew) => {}
             // An empty message removes an announcement.
             Some(Asked::Announced) if !payload.is_empty() && !self.topics.is_announced(topic) => {
@@ -174,15 +174,15 @@ impl Hearing {
             };
             // Refusals to others must not displace the answer to a stored request: the permit is held until
             // it is sent.
-            let mut is_said = false;
+            let mut is_reported = false;
             for _ in 0..TRIES {
-                is_said = say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0));
-                if is_said {
+                is_reported = say_answer(link, &topics, &name, answer.as_ref().map(|it| it.0));
+                if is_reported {
                     break;
                 }
                 sleep(FULL).await;
             }
-            if !is_said {
+            if !is_reported {
                 left_out.count("answers that found no room", &name);
             }
             drop(permit);
@@ -205,6 +205,6 @@ fn say_answer(link: &Link, topics: &Topics, name: &str, answer: Result<u64, &Ref
         }
     };
     // A client that misses it sees the messages about the run.
-    let said = link.publish(&topics.answer(name), payload.to_string().into_bytes());
-    said.is_ok()
+    let reported = link.publish(&topics.answer(name), payload.to_string().into_bytes());
+    reported.is_ok()
 }
