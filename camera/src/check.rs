@@ -100,7 +100,7 @@ fn deep() -> Vec<Scenario> {
             1_893_703,
             Setup {
                 lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
-                upper: 4,
+                max_lives: 4,
                 ..Setup::full(4).visits(&[VISIT, VISIT, VISIT])
             },
         ),
@@ -109,7 +109,7 @@ fn deep() -> Vec<Scenario> {
             529_747,
             Setup {
                 lists: &[&[3, 4], &[4, 5], &[1], &[1, 2], &[2]],
-                upper: 5,
+                max_lives: 5,
                 ends: &[2, 4],
                 bounds: one_crash,
                 ..Setup::full(5).visits(&[VISIT, VISIT])
@@ -259,7 +259,7 @@ fn sound() -> Vec<Scenario> {
             142_944,
             Setup {
                 eager: true,
-                upper: 4,
+                max_lives: 4,
                 bounds: Bounds {
                     crashes: 1,
                     restarts: 1,
@@ -301,7 +301,7 @@ fn sound() -> Vec<Scenario> {
             1_682,
             Setup {
                 lists: &[&[2, 4], &[1, 3], &[2, 4], &[1, 3]],
-                upper: 4,
+                max_lives: 4,
                 eager: true,
                 ..Setup::full(4).visits(&[VISIT, VISIT])
             },
@@ -319,7 +319,7 @@ fn sound() -> Vec<Scenario> {
             "crash and comeback with memory lost",
             63_917,
             Setup {
-                upper: 3,
+                max_lives: 3,
                 bounds: Bounds {
                     crashes: 1,
                     restarts: 1,

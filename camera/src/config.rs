@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// The settings of one node for one section. Checked once, by [`Camera::new`](crate::Camera::new).
 ///
-/// Nodes must agree on the meaning of `upper` only; they may differ in everything else.
+/// Nodes must agree on the meaning of [`max_lives`](Self::max_lives) only; they may differ in everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -17,10 +17,10 @@ pub struct Config {
     /// of a request to its end: from 1. A restart with memory lost is one more life, and the former
     /// life still counts for the requests that it has seen. With [`keep`](Self::keep) a request
     /// ends when none of its permissions is kept any more. A node that enters has the OK of more
-    /// than half of `upper` (thesis, section 4.4: N.upper; erratum C10). No default: a bound that
+    /// than half of `max_lives` (thesis, section 4.4: N.upper; erratum C10). No default: a bound that
     /// is too low breaks mutual exclusion; a bound that is too high only refuses more. It can be
-    /// raised or lowered while running, by [`Command::Bound`](crate::Command::Bound).
-    pub upper: u32,
+    /// raised or lowered while running, by [`Command::SetMaxLives`](crate::Command::SetMaxLives).
+    pub max_lives: u32,
     /// The time after which a request is sent again to the nodes that have not answered: longer
     /// than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
@@ -57,7 +57,7 @@ pub struct Config {
     /// are kept. Default false.
     ///
     /// While a permission is kept, the request that got it is not over, even when this node is
-    /// outside, and [`upper`](Self::upper) has to bound all lives that are present meanwhile. A
+    /// outside, and [`max_lives`](Self::max_lives) has to bound all lives that are present meanwhile. A
     /// node that is cut off keeps its permissions while no message of the others arrives, and does
     /// not learn of their restarts either. It then enters with permissions of lives that have
     /// ended, and another node enters with permissions of the lives after them. If nodes may
@@ -66,7 +66,7 @@ pub struct Config {
     /// arrives any more.
     pub keep: bool,
     /// True if a node enters as soon as it has the OK of a quorum and of all rivals, without
-    /// waiting for the others: safety rests on more than half of `upper`, not on all. All are
+    /// waiting for the others: safety rests on more than half of `max_lives`, not on all. All are
     /// asked, but once the quorum is complete, the nodes that are not rivals are not asked again.
     /// An entry then takes as long as a usual answer, and not as long as the last. Default false,
     /// as in the thesis.
@@ -119,7 +119,7 @@ pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
     /// The defaults for `devices` devices, of which at most `restarts` lose their memory and come
-    /// back from the beginning of a request to its end: [`upper`](Self::upper) is the sum. Room for
+    /// back from the beginning of a request to its end: [`max_lives`](Self::max_lives) is the sum. Room for
     /// restarts lowers the number of devices that may be away: see [`survives`](Self::survives).
     ///
     /// ```
@@ -136,27 +136,27 @@ impl Config {
     }
 
     /// The number of `devices` devices that may be away while the others still enter:
-    /// devices - (upper / 2 + 1), with the half rounded down, because the OKs of more than half of
-    /// [`upper`](Self::upper) are needed. `None`: even all of them are too few, and no node ever
+    /// devices - (max_lives / 2 + 1), with the half rounded down, because the OKs of more than half of
+    /// [`max_lives`](Self::max_lives) are needed. `None`: even all of them are too few, and no node ever
     /// enters.
     #[must_use]
     pub const fn survives(&self, devices: u32) -> Option<u32> {
-        let Some(needed) = Quorum::Majority.needed(self.upper as usize) else {
+        let Some(needed) = Quorum::Majority.needed(self.max_lives as usize) else {
             return None;
         };
         devices.checked_sub(needed as u32)
     }
 
-    /// The defaults, for a mesh of at most `upper` nodes.
+    /// The defaults, for a mesh of at most `max_lives` nodes.
     ///
     /// ```
     /// let config = selvedge_camera::Config::new(49);
     /// assert!(config.check().is_ok());
     /// ```
     #[must_use]
-    pub const fn new(upper: u32) -> Self {
+    pub const fn new(max_lives: u32) -> Self {
         Self {
-            upper,
+            max_lives,
             resend: Span::millis(500),
             resend_limit: Span::secs(2),
             copies: 8,
@@ -177,7 +177,7 @@ impl Config {
 
     /// Settings for frames of IEEE 802.15.4: 127 bytes, and slower answers.
     #[must_use]
-    pub const fn radio(upper: u32) -> Self {
+    pub const fn radio(max_lives: u32) -> Self {
         Self {
             resend: Span::secs(2),
             resend_limit: Span::secs(8),
@@ -185,12 +185,12 @@ impl Config {
             frame_budget: FRAME_MIN,
             peer_limit: 256,
             tree_limit: 4,
-            ..Self::new(upper)
+            ..Self::new(max_lives)
         }
     }
 
     selvedge_core::with_settings! {
-        with_upper upper: u32,
+        with_max_lives max_lives: u32,
         with_resend resend: Span,
         with_resend_limit resend_limit: Span,
         with_copies copies: u8,
@@ -216,7 +216,7 @@ impl Config {
         const MICRO: Span = Span::micros(1);
         const FOR_EVER: Span = Span(u64::MAX);
         let settings = [
-            Setting::number("upper", self.upper as u64, 1, u64::MAX),
+            Setting::number("max_lives", self.max_lives as u64, 1, u64::MAX),
             Setting::time("resend", self.resend, MICRO, FOR_EVER),
             Setting::number("failures", self.failures as u64, 0, FAILURES_MAX as u64),
             Setting::number("tree_limit", self.tree_limit as u64, 1, u64::MAX),

@@ -123,8 +123,14 @@ impl Camera {
     /// Ends the request, because it has too few OKs.
     fn refuse(&mut self, oks: usize, cx: &mut Context<'_, Self>) {
         let known = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let (answered, upper) = (known(oks.saturating_add(1)), known(self.upper()));
-        self.end_with(Refusal::TooFew { answered, upper }, cx);
+        let (answered, max_lives) = (known(oks.saturating_add(1)), known(self.max_lives()));
+        self.end_with(
+            Refusal::TooFew {
+                answered,
+                max_lives,
+            },
+            cx,
+        );
     }
 
     /// Ends the request, because a node that it has to wait for cannot be remembered.
@@ -145,13 +151,13 @@ impl Camera {
     /// Returns true if the OKs of this many other nodes are enough.
     pub(crate) fn is_quorum(&self, others: usize) -> bool {
         let oks = others.saturating_add(1);
-        self.rules.no_quorum() || Quorum::Majority.is_reached(oks, self.upper())
+        self.rules.no_quorum() || Quorum::Majority.is_reached(oks, self.max_lives())
     }
 
     /// Returns true if the fast path cannot succeed with the answers of this many other nodes.
     pub(crate) fn is_too_few(&self, others: usize) -> bool {
         let is_few = if self.rules.no_quorum() {
-            self.peers.listed_len().saturating_mul(2) <= self.upper()
+            self.peers.listed_len().saturating_mul(2) <= self.max_lives()
         } else {
             !self.is_quorum(others)
         };
@@ -159,8 +165,8 @@ impl Camera {
     }
 
     /// The bound, or the list if that is longer.
-    fn upper(&self) -> usize {
-        (self.config.upper as usize).max(self.peers.listed_len() + 1)
+    fn max_lives(&self) -> usize {
+        (self.config.max_lives as usize).max(self.peers.listed_len() + 1)
     }
 
     fn keep_permissions(&mut self) {

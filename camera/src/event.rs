@@ -18,8 +18,8 @@ pub enum Command {
     /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry
     /// asks for them. Refused while this node waits or is inside.
     GiveBack,
-    /// Set a new bound for the number of nodes, see [`Config::upper`](crate::Config::upper).
-    Bound(u32),
+    /// Set a new bound for the number of nodes, see [`Config::max_lives`](crate::Config::max_lives).
+    SetMaxLives(u32),
 }
 
 /// A notification to the application.
@@ -31,7 +31,7 @@ pub enum Event {
     /// member was outside meanwhile and wants to enter once more.
     Waiting(Member),
     /// Too few nodes are known for the fast path: the request goes through the whole mesh.
-    SlowPath,
+    SlowPathTaken,
     /// This node is inside, with this token.
     Entered(Token),
     /// This node has left the section.
@@ -58,14 +58,14 @@ pub enum Event {
 pub enum Refusal {
     /// All nodes that can be reached are too few.
     #[error(
-        "{answered} nodes gave their OK, this node included, but more than half of {upper} must: \
+        "{answered} nodes gave their OK, this node included, but more than half of {max_lives} must: \
          wait for more to join or for others' trees to end, or correct the bound"
     )]
     TooFew {
         /// The number of nodes that gave their OK, this node included.
         answered: u32,
         /// The bound.
-        upper: u32,
+        max_lives: u32,
     },
     /// More nodes may be inside than can be remembered.
     #[error("cannot remember all nodes that may be inside: the limit is {limit}; raise peer_limit")]

@@ -13,13 +13,13 @@
 //!
 //! | promise | assumptions |
 //! |---|---|
-//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::upper`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] a request ends when none of its permissions is kept any more ([`Camera::kept`]), however long this node was outside; `Left` and `Confirmed` are true |
+//! | at most one node is inside | [`Config::takeover`] is `None`; at most [`Config::max_lives`] lives of nodes are present, in all, from the beginning of a request to its end; with [`Config::keep`] a request ends when none of its permissions is kept any more ([`Camera::kept`]), however long this node was outside; `Left` and `Confirmed` are true |
 //! | tokens rise strictly from entry to entry, also past a crashed holder | the same; from the beginning of one entry's request to the next entry, few enough nodes restart that any two majorities share a life. (Every node sends a newcomer the highest token at once; that message may be lost) |
 //! | with a takeover: a node that enters past another has a higher token than the other; the node that was passed over may be inside, or enter later, with the lower token, and is notified as soon as it can be reached | as for tokens |
 //! | a node that waits enters, or is refused with a reason | messages arrive infinitely often; holders exit; a holder that dies is confirmed dead, or is passed over after [`Config::takeover`], and the host reports this to the nodes that wait and to the nodes that gave the holder their OK; with a takeover a false failure is taken back in the end; where a node that asked to enter has ended and its RELEASE did not reach this node, the host reports that end to this node: for each member in [`Camera::waits_for`] and [`Camera::granted`] that membership lists as ended or failed, the host reports this again, and it inquires about each that membership lists neither as live nor as ended |
 //! | `Suspected` and `Failed` may be wrong, in any order, at any time, and break none of this | |
 //! | an uncontended entry sends 2 messages for each other member, and takes one round trip | no loss; all nodes that have entered before are known |
-//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back the permissions that are kept ([`Command::GiveBack`]) before more lives than [`Config::upper`] have been present |
+//! | with [`Config::keep`] a node that enters again and again sends nothing | no other node wants to enter; its host gives back the permissions that are kept ([`Command::GiveBack`]) before more lives than [`Config::max_lives`] have been present |
 //! | with [`Config::eager`] a node does not wait for the slower half of the answers | they are not answers of rivals |
 //! | memory is bounded for any input from peers; nothing panics | [`Config::peer_limit`] |
 //! | a node that cannot remember all others holds up no other: it gives no OK if it has no room, and its request is refused if it would have to wait for a node that it cannot remember | the others' messages get through |
@@ -31,7 +31,7 @@
 //! # Two paths
 //!
 //! The fast path asks every node on the list. If the list holds no more than half of
-//! [`Config::upper`], at the beginning or because it got shorter meanwhile, the request takes the
+//! [`Config::max_lives`], at the beginning or because it got shorter meanwhile, the request takes the
 //! slow path (section 4.4). The request goes from neighbour to neighbour through the whole mesh.
 //! The OKs return along the tree that this makes: each node sends its OK together with the OKs of
 //! all nodes below it. That costs two to four messages for each pair of neighbours, and a round

@@ -81,8 +81,8 @@ impl Camera {
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.
-    fn bound(&mut self, upper: u32) -> Result<(), Reject> {
-        let config = self.config.with_upper(upper);
+    fn bound(&mut self, max_lives: u32) -> Result<(), Reject> {
+        let config = self.config.with_max_lives(max_lives);
         config.check()?;
         self.config = config;
         Ok(())
@@ -306,7 +306,7 @@ impl Machine for Camera {
             Input::Command(Command::Exit) => self.exit(cx),
             Input::Command(Command::Cancel) => self.cancel(cx),
             Input::Command(Command::GiveBack) => self.give_back(cx),
-            Input::Command(Command::Bound(upper)) => self.bound(upper),
+            Input::Command(Command::SetMaxLives(max_lives)) => self.bound(max_lives),
         }?;
         self.look(cx);
         Ok(())

@@ -44,7 +44,7 @@ impl Camera {
             self.ask_anew(member, cx);
         }
         self.counters.0.slow += 1;
-        cx.event(Event::SlowPath);
+        cx.event(Event::SlowPathTaken);
         self.start_tree(1, cx);
     }
 

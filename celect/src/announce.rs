@@ -131,7 +131,7 @@ impl<A: Attribute> Celect<A> {
     /// lists do it too; the leader mostly is among these. At most f of the lowest are dead, and c
     /// lack the newcomer.
     pub(crate) fn announce_to_newcomer(&mut self, member: Member, cx: &mut Context<'_, Self>) {
-        let last = usize::from(self.tolerates().0) + usize::from(self.config.f) + 1;
+        let last = usize::from(self.bound().0) + usize::from(self.config.failures) + 1;
         if self.leads().is_some() || self.peers.owner_at() <= last {
             self.announce_to(member, cx);
         }

@@ -56,7 +56,14 @@ impl<A: Attribute> Celect<A> {
         } else {
             let life = member.incarnation.0;
             let few = run.few;
-            cx.send(member, Message::Appoint { ballot, life, few });
+            cx.send(
+                member,
+                Message::Appoint {
+                    ballot,
+                    life,
+                    no_majority: few,
+                },
+            );
             cx.arm(Timer::Answer, self.wait());
         }
     }
@@ -98,10 +105,14 @@ impl<A: Attribute> Celect<A> {
         if let Some(run) = self.run.take() {
             cx.disarm(Timer::Answer);
             let (member, ballot) = (named.member, *named.appointment.question());
-            let (c, miss) = run.tolerates;
+            let (c, miss) = run.bound;
             // An estimate that was forgotten meanwhile came from another leader, or is too old.
             let miss = miss.filter(|_| self.has_bound());
-            cx.event(Event::Concluded { ballot, c, miss });
+            cx.event(Event::Concluded {
+                ballot,
+                missing_from: c,
+                miss,
+            });
             let answers = u16::try_from(run.answered.len()).unwrap_or(u16::MAX);
             let missing = answers.saturating_sub(run.agreed);
             self.report(member, (ballot, answers, missing), cx);
@@ -142,7 +153,14 @@ impl<A: Attribute> Celect<A> {
         if named.appointment.again(repeats) || self.rules.retries_the_dead() {
             let life = member.incarnation.0;
             let few = run.few;
-            cx.send(member, Message::Appoint { ballot, life, few });
+            cx.send(
+                member,
+                Message::Appoint {
+                    ballot,
+                    life,
+                    no_majority: few,
+                },
+            );
             return;
         }
         self.pass_over(member, cx);
@@ -184,7 +202,7 @@ impl<A: Attribute> Celect<A> {
         if is_starved && !run.starved {
             run.starved = true;
             let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            cx.event(Event::TooFew {
+            cx.event(Event::Stalled {
                 ballot: run.ballot,
                 known: count(known),
                 needed: count(needed),

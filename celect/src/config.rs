@@ -43,7 +43,8 @@ impl Protocol {
 
 /// The settings of one node, checked once, by [`Celect::new`](crate::Celect::new).
 ///
-/// Nodes may differ in all of them; each run uses its initiator's `c` and `f`.
+/// Nodes may differ in all of them; each run uses its initiator's [`missing_from`](Self::missing_from)
+/// and [`failures`](Self::failures).
 ///
 /// ```
 /// use selvedge_celect::{Config, Protocol};
@@ -57,19 +58,20 @@ impl Protocol {
 pub struct Config {
     /// The protocol of this node's elections. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// The number of lists from which a live node may be missing: from 0. Elections use it while
+    /// The number of lists from which a live node may be missing (c of the thesis): from 0. Elections use it while
     /// [`estimation`](Self::estimation) is off or has no result. It counts all nodes that miss the
     /// live node at any moment of a run (erratum E7). No default: too low a value elects wrongly,
     /// too high a value asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
-    pub c: u16,
-    /// The number of nodes that may be dead and still on lists: from 0. No default.
-    pub f: u16,
-    /// The number of lowest nodes that a node names to `Preferred` and `Hybrid`: from 1. Default 5,
-    /// as in the thesis.
-    pub x: u8,
-    /// The number of most suspected nodes that a node names to them: from 0. Default 5, as in the
-    /// thesis.
-    pub y: u8,
+    pub missing_from: u16,
+    /// The number of nodes that may be dead and still on lists (f of the thesis): from 0. No
+    /// default.
+    pub failures: u16,
+    /// The number of lowest nodes that a node names to `Preferred` and `Hybrid` (x of the thesis):
+    /// from 1. Default 5, as in the thesis.
+    pub lowest: u8,
+    /// The number of most suspected nodes that a node names to them (y of the thesis): from 0.
+    /// Default 5, as in the thesis.
+    pub suspected: u8,
     /// The time to wait for answers, for parts of lists, and for the node that was appointed: above
     /// zero. It should be longer than the usual round trip: a live node that takes longer to answer
     /// may be passed over. Default 500 ms, as in the thesis.
@@ -131,8 +133,8 @@ pub struct Config {
     /// many others and two more are remembered that have ended or wait: the dead take no place on
     /// the list. A sample counts no more nodes, either. Default 4,096.
     pub peer_limit: u32,
-    /// The measurement of c. With `None`, the default, elections use [`c`](Self::c). Else they use
-    /// `c` only while no measured value is in force. Exists with the feature `estimate`.
+    /// The measurement of c. With `None`, the default, elections use
+    /// [`missing_from`](Self::missing_from). Else they use it only while no measured value is in force. Exists with the feature `estimate`.
     #[cfg(feature = "estimate")]
     pub estimation: Option<Estimation>,
 }
@@ -176,16 +178,16 @@ pub(crate) const fn is_miss(miss: Ratio) -> bool {
 pub(crate) const FRAME_MIN: u16 = 127;
 
 impl Config {
-    /// Returns the defaults, where a live node is missing from at most `c` lists and `f` nodes may
-    /// be dead.
+    /// Returns the defaults, where a live node is missing from at most `missing_from` lists and
+    /// `failures` nodes may be dead.
     #[must_use]
-    pub const fn new(c: u16, f: u16) -> Self {
+    pub const fn new(missing_from: u16, failures: u16) -> Self {
         Self {
             protocol: Protocol::Base,
-            c,
-            f,
-            x: 5,
-            y: 5,
+            missing_from,
+            failures,
+            lowest: 5,
+            suspected: 5,
             timeout: Span::millis(500),
             attempts: 3,
             retries: 5,
@@ -206,10 +208,10 @@ impl Config {
 
     selvedge_core::with_settings! {
         with_protocol protocol: Protocol,
-        with_c c: u16,
-        with_f f: u16,
-        with_x x: u8,
-        with_y y: u8,
+        with_missing_from missing_from: u16,
+        with_failures failures: u16,
+        with_lowest lowest: u8,
+        with_suspected suspected: u8,
         with_timeout timeout: Span,
         with_attempts attempts: u8,
         with_retries retries: u8,
@@ -240,7 +242,7 @@ impl Config {
             None => LEASE_MIN,
         };
         let ranges = [
-            Setting::number("x", self.x as u64, 1, u8::MAX as u64),
+            Setting::number("lowest", self.lowest as u64, 1, u8::MAX as u64),
             Setting::time("timeout", self.timeout, Span(1), Span(u64::MAX)),
             Setting::number("attempts", self.attempts as u64, 1, u8::MAX as u64),
             Setting::time("resend", self.resend, Span(1), Span(u64::MAX)),

@@ -17,15 +17,15 @@ pub enum Command {
     /// `Event::Unmeasured` follows; a node that leads sends the result to all nodes. Refused without
     /// the feature `estimate`.
     Measure,
-    /// Replaces [`Config::c`](crate::Config::c) and [`Config::f`](crate::Config::f) at once: a run
-    /// that waits for answers ends by them, and [`Event::Concluded`] has the numbers that it used. A
+    /// Replaces [`Config::missing_from`](crate::Config::missing_from) and
+    /// [`Config::failures`](crate::Config::failures) at once: a run that waits for answers ends by them, and [`Event::Concluded`] has the numbers that it used. A
     /// [lease](crate::Config::lease) uses them from its next renewal or acknowledgement on. An
     /// estimate in force stays in force.
-    Tolerate {
+    SetBounds {
         /// The number of lists from which a live node may be missing.
-        c: u16,
+        missing_from: u16,
         /// The number of nodes that may be dead.
-        f: u16,
+        failures: u16,
     },
 }
 
@@ -45,7 +45,7 @@ pub enum Event {
     },
     /// All known nodes, and the nodes that they know, are fewer than an election needs. Emitted
     /// at most once per run; the run goes on asking.
-    TooFew {
+    Stalled {
         /// The ballot of this node's run.
         ballot: Ballot,
         /// The number of lists available, this node's included.
@@ -75,7 +75,7 @@ pub enum Event {
         /// Its ballot.
         ballot: Ballot,
     },
-    /// The leader that was [`Lost`](Self::Lost), or let its lease run [out](Self::LeaseOver), still
+    /// The leader that was [`Lost`](Self::Lost), or let its lease run [out](Self::LeaseExpired), still
     /// leads: it lives, or was renewed.
     Regained {
         /// The leader.
@@ -84,7 +84,7 @@ pub enum Event {
         ballot: Ballot,
     },
     /// The leader's lease ran out here: the leader may have failed.
-    LeaseOver {
+    LeaseExpired {
         /// The leader.
         leader: Member,
         /// Its ballot.
@@ -99,9 +99,9 @@ pub enum Event {
         ballot: Ballot,
         /// The number of lists from which the lowest live node may have been missing. If it was
         /// missing from no more, the leader is that node.
-        c: u16,
+        missing_from: u16,
         /// The probability that the real c is larger, where c was measured. `None` where c is
-        /// [`Config::c`](crate::Config::c), where it was cut short by `Estimation::ceiling` or by
+        /// [`Config::missing_from`](crate::Config::missing_from), where it was cut short by `Estimation::ceiling` or by
         /// the number of nodes, and where the estimate has been forgotten since.
         miss: Option<Ratio>,
     },
@@ -112,11 +112,11 @@ pub enum Event {
     #[cfg(feature = "estimate")]
     Unmeasured(NotMeasured),
     /// The bound that this node's elections use from now on. Not emitted when a measured c is cut
-    /// short because fewer nodes are listed: [`Celect::tolerates`](crate::Celect::tolerates) has the
+    /// short because fewer nodes are listed: [`Celect::bound`](crate::Celect::bound) has the
     /// value in use.
-    Tolerates {
+    BoundChanged {
         /// See [`Event::Concluded`].
-        c: u16,
+        missing_from: u16,
         /// See [`Event::Concluded`].
         miss: Option<Ratio>,
     },

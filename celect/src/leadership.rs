@@ -27,8 +27,8 @@ impl Leadership {
     pub(crate) const fn state(&self) -> LeaderState {
         match (self.lost, self.few) {
             (true, _) => LeaderState::Ended,
-            (false, true) => LeaderState::Few,
-            (false, false) => LeaderState::Leads,
+            (false, true) => LeaderState::NoMajority,
+            (false, false) => LeaderState::Leading,
         }
     }
 }

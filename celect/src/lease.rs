@@ -254,7 +254,7 @@ impl<A: Attribute> Celect<A> {
     }
 
     fn settle_lease(&mut self, last: usize, cx: &mut Context<'_, Self>) {
-        let c = usize::from(self.tolerates().0);
+        let c = usize::from(self.bound().0);
         if let Some(lease) = &mut self.lease {
             lease.settle(last, c, cx);
         }
@@ -307,7 +307,7 @@ impl<A: Attribute> Celect<A> {
             return; // It is lost already, or this node leads.
         };
         leader.lost = true;
-        let event = Event::LeaseOver {
+        let event = Event::LeaseExpired {
             leader: leader.member,
             ballot: leader.ballot,
         };

@@ -24,10 +24,13 @@ impl<A: Attribute> Celect<A> {
                 Ok(())
             }
             Command::Measure => self.measure(cx),
-            Command::Tolerate { c, f } => {
+            Command::SetBounds {
+                missing_from: c,
+                failures: f,
+            } => {
                 let config = Config {
-                    c,
-                    f,
+                    missing_from: c,
+                    failures: f,
                     ..self.config
                 };
                 config.check()?;
@@ -50,11 +53,11 @@ impl<A: Attribute> Celect<A> {
         match message {
             Message::Query {
                 ballot,
-                x,
-                y,
+                lowest: x,
+                suspected: y,
                 want,
                 exclude,
-                few,
+                no_majority: few,
             } => self.on_query(from, (ballot, few), (x, y, want), &exclude, cx),
             Message::Response {
                 ballot,
@@ -62,7 +65,11 @@ impl<A: Attribute> Celect<A> {
                 unhealthy,
                 known,
             } => self.on_response(from, ballot, [&candidates, &unhealthy, &known], cx),
-            Message::Appoint { ballot, life, few } => {
+            Message::Appoint {
+                ballot,
+                life,
+                no_majority: few,
+            } => {
                 self.on_appoint(from, (ballot, few), life, cx);
             }
             Message::Leader {
@@ -79,7 +86,7 @@ impl<A: Attribute> Celect<A> {
                     renewal,
                     lease,
                     lost: false,
-                    few: state == LeaderState::Few,
+                    few: state == LeaderState::NoMajority,
                     asked: 0,
                     firm: false,
                 };

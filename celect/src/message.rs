@@ -37,12 +37,12 @@ pub(crate) const PART_MAX_LEN: usize = 1 + 5 + 5 + 10 + 1 + 3;
 pub enum LeaderState {
     /// It leads.
     #[default]
-    Leads,
+    Leading,
     /// It led, and the sender believes that it failed or left.
     Ended,
     /// It leads, and no majority of the nodes that it knows follows it
     /// ([`Config::keep_leader`](crate::Config::keep_leader)).
-    Few,
+    NoMajority,
 }
 
 /// A message.
@@ -56,16 +56,16 @@ pub enum Message {
         /// The ballot of this round of the sender's run.
         ballot: Ballot,
         /// The number of lowest nodes to name.
-        x: u8,
+        lowest: u8,
         /// The number of most suspected nodes to name, and to leave out of the lowest.
-        y: u8,
+        suspected: u8,
         /// The number of any other nodes to name: 0 unless the sender knows too few.
         want: u16,
         /// Nodes not to name: they did not answer when they were appointed.
         exclude: Members,
         /// True if the sender has no majority of the nodes that it knows, or follows a leader that
         /// has none ([`Config::keep_leader`](crate::Config::keep_leader)).
-        few: bool,
+        no_majority: bool,
     },
     /// Nodes that the sender knows.
     Response {
@@ -85,7 +85,7 @@ pub enum Message {
         /// The incarnation that is appointed: a message may reach a later life of the receiver.
         life: u32,
         /// See [`Message::Query`].
-        few: bool,
+        no_majority: bool,
     },
     /// Announces the leader. Answered by [`Message::LeaderAck`].
     Leader {
@@ -151,7 +151,7 @@ pub enum Message {
         /// The source of the estimate.
         source: Source,
         /// The upper bound on c.
-        upper: u16,
+        upper_bound: u16,
         /// The probability that the bound is too low, in parts per million.
         miss: u32,
     },
@@ -224,11 +224,11 @@ impl Message {
             Self::Estimate {
                 ballot,
                 number,
-                upper,
+                upper_bound,
                 miss,
                 ..
             } => {
-                let numbers = [*number, (*upper).into(), *miss];
+                let numbers = [*number, (*upper_bound).into(), *miss];
                 let numbers = numbers.map(|it| varint_len(it.into()));
                 ballot.encoded_len() + 1 + numbers.iter().sum::<usize>()
             }

@@ -18,7 +18,7 @@ impl<A: Attribute> Celect<A> {
             step: 0,
         };
         let (x, y) = if self.config.protocol.prefers() {
-            (self.config.x, self.config.y)
+            (self.config.lowest, self.config.suspected)
         } else {
             (1, 0)
         };
@@ -27,7 +27,7 @@ impl<A: Attribute> Celect<A> {
         }
         self.run = Some(Run {
             few: self.is_of_few(),
-            ..Run::new(ballot, (x, y), self.tolerates())
+            ..Run::new(ballot, (x, y), self.bound())
         });
         self.awaited = None;
         cx.disarm(Timer::Watch);
@@ -38,9 +38,9 @@ impl<A: Attribute> Celect<A> {
 
     /// Begins a round: asks again, and uses all that the run has learned.
     pub(crate) fn round(&mut self, cx: &mut Context<'_, Self>) {
-        let tolerates = self.tolerates();
+        let bound = self.bound();
         if let Some(run) = &mut self.run {
-            run.tolerates = tolerates;
+            run.bound = bound;
             run.agreed = 0;
             run.overdue = 0;
         }
@@ -88,25 +88,25 @@ impl<A: Attribute> Celect<A> {
     /// Returns the number of others to ask, and true if our own list counts in any case.
     pub(crate) fn wanted(&self) -> (usize, bool) {
         let lean = matches!(self.config.protocol, Protocol::Lean);
-        let wanted = self.needed() + usize::from(self.config.f);
+        let wanted = self.needed() + usize::from(self.config.failures);
         (wanted - usize::from(lean), lean)
     }
 
     /// Returns the number of lists that our election needs, or an election that begins now.
     pub(crate) fn needed(&self) -> usize {
-        let next = usize::from(self.tolerates().0) + 1;
+        let next = usize::from(self.bound().0) + 1;
         self.run.as_ref().map_or(next, Run::needed)
     }
 
     /// Gives the current bound to a run that waits for answers. A run that has its answers keeps the
     /// bound with which it began.
     pub(crate) fn rest_on_latest(&mut self) {
-        let tolerates = self.tolerates();
+        let bound = self.bound();
         if let Some(run) = &mut self.run
             && run.answers() < run.needed()
-            && tolerates.0 != run.tolerates.0
+            && bound.0 != run.bound.0
         {
-            run.tolerates = tolerates;
+            run.bound = bound;
         }
     }
 
@@ -143,11 +143,11 @@ impl<A: Attribute> Celect<A> {
                 member,
                 Message::Query {
                     ballot: run.ballot,
-                    x,
-                    y: run.y,
+                    lowest: x,
+                    suspected: run.y,
                     want,
                     exclude: exclude.clone(),
-                    few: run.few,
+                    no_majority: run.few,
                 },
             );
         }

@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// True if the application was notified that too few nodes are known.
     pub(crate) starved: bool,
     /// The number of lists that may lack the lowest node, and the probability that it is too low.
-    pub(crate) tolerates: (u16, Option<Ratio>),
+    pub(crate) bound: (u16, Option<Ratio>),
     /// The number of answers of others that name the lowest candidate; counted only for reports.
     pub(crate) agreed: u16,
     /// The number of times that answers were overdue since the round began, or since others were met.
@@ -60,11 +60,7 @@ pub(crate) struct Appointee {
 }
 
 impl Run {
-    pub(crate) const fn new(
-        ballot: Ballot,
-        (x, y): (u8, u8),
-        tolerates: (u16, Option<Ratio>),
-    ) -> Self {
+    pub(crate) const fn new(ballot: Ballot, (x, y): (u8, u8), bound: (u16, Option<Ratio>)) -> Self {
         Self {
             ballot,
             last: ballot,
@@ -81,7 +77,7 @@ impl Run {
             y,
             named: None,
             starved: false,
-            tolerates,
+            bound,
             agreed: 0,
             overdue: 0,
             few: false,
@@ -152,7 +148,7 @@ impl Run {
 
     /// Returns the number of lists that the run needs.
     pub(crate) fn needed(&self) -> usize {
-        usize::from(self.tolerates.0) + 1
+        usize::from(self.bound.0) + 1
     }
 
     /// Returns true if one more node can be passed over without forgetting another. Queries name the

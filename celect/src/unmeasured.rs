@@ -19,7 +19,7 @@ impl<A: Attribute> Celect<A> {
     /// Returns the c of an election that begins now. With the feature `estimate` also the probability
     /// that the real c is larger, where c was measured.
     #[must_use]
-    pub const fn tolerates(&self) -> (u16, Option<Ratio>) {
+    pub const fn bound(&self) -> (u16, Option<Ratio>) {
         (self.config.c, None)
     }
 

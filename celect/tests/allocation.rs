@@ -81,11 +81,11 @@ impl<H: Host<Celect>> Lone<H> {
         for id in self.others() {
             let message = Message::Query {
                 ballot: ballot(epoch, id),
-                x,
-                y,
+                lowest: x,
+                suspected: y,
                 want: 0,
                 exclude: Members::new(),
-                few: false,
+                no_majority: false,
             };
             count += self.receive(id, message);
             assert!(matches!(self.sent[..], [(_, Message::Response { .. })]));
@@ -103,7 +103,13 @@ impl<H: Host<Celect>> Lone<H> {
         let mut answers = 0;
         let mut last = Vec::new();
         for (from, message) in asked {
-            let Message::Query { ballot, x, y, .. } = message else {
+            let Message::Query {
+                ballot,
+                lowest: x,
+                suspected: y,
+                ..
+            } = message
+            else {
                 continue;
             };
             let message = Message::Response {
@@ -129,7 +135,7 @@ impl<H: Host<Celect>> Lone<H> {
             leader,
             renewal: 0,
             lease: Span::ZERO,
-            state: LeaderState::Leads,
+            state: LeaderState::Leading,
             covered: notified.into(),
         };
         let news = self.receive(leader.id.0, message.clone());
@@ -145,7 +151,7 @@ impl<H: Host<Celect>> Lone<H> {
         let message = Message::Appoint {
             ballot,
             life: 0,
-            few: false,
+            no_majority: false,
         };
         let appointed = self.receive(1, message.clone());
         assert_eq!(self.host.machine().leads(), Some(ballot));
@@ -267,7 +273,7 @@ fn what_a_member_takes() {
     let message = Message::Appoint {
         ballot,
         life: 0,
-        few: false,
+        no_majority: false,
     };
     step(&mut host, Input::Message { from, message });
     let notified = more(&mut host, &mut before);

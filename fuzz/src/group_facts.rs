@@ -107,7 +107,7 @@ impl Run {
     }
 
     pub(crate) fn take_part(mut self) -> Self {
-        self.command(kgroup::Command::Epoch(1));
+        self.command(kgroup::Command::SetEpoch(1));
         let seeds = Vec::new();
         self.input(Input::Command(Command::Membership(
             membership::Command::Join { seeds },
@@ -130,7 +130,7 @@ impl Run {
                 }
             }
             self.wait();
-            self.command(kgroup::Command::Epoch(epoch));
+            self.command(kgroup::Command::SetEpoch(epoch));
             self.wait();
         }
         let asked = self.inquire();

@@ -38,7 +38,7 @@ pub fn stored_facts(data: &[u8]) {
     let mut now = Time::ZERO;
     for input in [
         Input::Membership(Delta::Joined(Member::new(2, 0))),
-        Input::Command(Command::Stand),
+        Input::Command(Command::Campaign),
         Input::Command(Command::Propose(3)),
         Input::Command(Command::Read(1)),
     ] {

@@ -30,7 +30,7 @@ pub enum Command<U, P> {
     /// An epoch has begun, by the host's clock: the groups that this node leads change over, each
     /// at a time of its own within [`Config::stagger`](crate::Config::stagger). The first command
     /// of a host.
-    Epoch(u64),
+    SetEpoch(u64),
     /// Proposes an update of a group in which this node is.
     Propose {
         /// The group.
@@ -99,7 +99,7 @@ pub enum Event<S: State, P> {
     /// This node is no longer in a group, and no longer holds its state.
     Left(GroupId),
     /// The leader, this node, finds no members for a group: it goes on with its present ones.
-    Unplaceable {
+    Unplaced {
         /// The group.
         group: GroupId,
         /// The reason.

@@ -64,7 +64,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let chosen = self.plan.choose(self.epoch, here, [target]).pop();
         match chosen {
             Some((_, Ok(chosen))) => inquiry.chosen = chosen,
-            Some((_, Err(why))) => return cx.event(Event::Unplaceable { group, why }),
+            Some((_, Err(why))) => return cx.event(Event::Unplaced { group, why }),
             None => return,
         }
         let Some(replica) = self.replica(group) else {

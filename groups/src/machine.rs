@@ -145,7 +145,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         // The group may have gone on without this member.
         let is_lost = is_time && part.stood > 1;
-        let stand = Input::Command(replica::Command::Stand);
+        let stand = Input::Command(replica::Command::Campaign);
         // A member that stands already, or cannot, waits again.
         if self.step(group, stand, cx).is_err() {
             self.look_for_leader(group, cx);
@@ -336,7 +336,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         match command {
-            Command::Epoch(epoch) => {
+            Command::SetEpoch(epoch) => {
                 self.on_epoch(epoch, cx);
                 Ok(())
             }
@@ -461,7 +461,7 @@ const STOOD_MAX: u8 = 64;
 const REPLICA_TIMERS: [replica::Timer; 9] = [
     replica::Timer::Resend,
     replica::Timer::Commit,
-    replica::Timer::Stand,
+    replica::Timer::Campaign,
     replica::Timer::Pending,
     replica::Timer::Watch,
     replica::Timer::Fetch,

@@ -19,7 +19,7 @@ use crate::{ConfigError, Outcome, SiteError, TriggerId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
     /// An epoch has begun, by the host's clock: groups change their members (section 3.4).
-    Epoch(u64),
+    SetEpoch(u64),
     /// A device answered a ping, or spoke unasked. For the leader of its cluster: others refuse it.
     Reported {
         /// The device.

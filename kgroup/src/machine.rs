@@ -200,7 +200,7 @@ impl Kgroup {
         cx: &mut Context<'_, Self>,
     ) {
         match &event {
-            replica::Event::Leads { leader, .. } if *leader == self.me.id => {
+            replica::Event::Elected { leader, .. } if *leader == self.me.id => {
                 self.begin_to_lead(group, cx);
             }
             replica::Event::Deposed(_) => {
@@ -364,8 +364,8 @@ impl Kgroup {
 
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
-            Command::Epoch(number) => {
-                self.ask_groups(Input::Command(groups::Command::Epoch(number)), cx)
+            Command::SetEpoch(number) => {
+                self.ask_groups(Input::Command(groups::Command::SetEpoch(number)), cx)
             }
             Command::Reported { device, value } => {
                 let group = self.cluster_of(device)?;

@@ -55,7 +55,7 @@ impl Building {
             pings: Vec::with_capacity(4_096),
         };
         for at in 0..building.nodes.len() {
-            building.step(at, Input::Command(Command::Epoch(1)));
+            building.step(at, Input::Command(Command::SetEpoch(1)));
             for id in (0..nodes).filter(|id| *id != at as u64) {
                 let delta = Delta::Joined(Member::new(id, 0));
                 building.step(at, Input::Membership(delta));

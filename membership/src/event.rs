@@ -22,7 +22,7 @@ pub enum Command {
     /// Replace the seeds, for instance when a name has other addresses. A joining node asks the new
     /// seeds, or begins a mesh where the list is empty. A node in the mesh asks them from now on
     /// when it looks for lost members.
-    Seeds {
+    SetSeeds {
         /// The seeds to ask, at most 16.
         seeds: Vec<NodeId>,
     },
@@ -41,7 +41,7 @@ pub enum Command {
     /// Send some bytes to all nodes, at most [`Config::broadcast_len`] of them.
     Broadcast(Box<[u8]>),
     /// Change the settings while running.
-    Configure(Box<Config>),
+    SetConfig(Box<Config>),
     /// Confirm that this life is over, by decision of an operator, even if the list never had it:
     /// another protocol may have met it. Other nodes receive it as news. A node that is cut off
     /// meanwhile, or misses the news, continues to take the member for failed; give the command
@@ -61,15 +61,15 @@ pub enum Event {
     /// The identity of this node from now on. It comes when the node is in, and again if the node
     /// has to take a later incarnation because another node remembers one; hosts with stable
     /// storage keep it.
-    Identity(Member),
+    Identified(Member),
     /// The list changed, or a life ended that was never on it: other protocols may have met that
     /// life.
-    Membership(Delta),
+    Changed(Delta),
     /// A member's metadata is new or changed; read it with
     /// [`Membership::metadata`](crate::Membership::metadata).
-    Metadata(Member),
+    MetadataChanged(Member),
     /// A broadcast arrived, other than this node's own.
-    Broadcast {
+    BroadcastReceived {
         /// The node that sent it.
         origin: Member,
         /// Its bytes.

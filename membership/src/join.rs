@@ -84,7 +84,7 @@ impl Membership {
         self.bootstrap
             .wait_to_reconnect(self.config.reconnect_every);
         self.announce(self.own.id());
-        cx.event(Event::Identity(self.own.member()));
+        cx.event(Event::Identified(self.own.member()));
     }
 
     /// Takes a message while joining: only a welcome counts, or the reply that our number is taken.

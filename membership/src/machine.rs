@@ -37,12 +37,12 @@ impl Membership {
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
             Command::Join { seeds } => self.join(seeds, cx),
-            Command::Seeds { seeds } => self.replace_seeds(seeds, cx),
+            Command::SetSeeds { seeds } => self.replace_seeds(seeds, cx),
             Command::Leave => self.leave(cx),
             Command::SetMetadata(metadata) => self.set_metadata(metadata),
             Command::SetDistance { id, distance } => self.set_distance(id, distance),
             Command::Broadcast(payload) => self.broadcast(payload),
-            Command::Configure(config) => self.configure(config, cx),
+            Command::SetConfig(config) => self.configure(config, cx),
             Command::Confirm(member) => self.confirm(member, cx),
             Command::Inquire(member) => self.inquire(member, cx),
         }
@@ -227,7 +227,7 @@ impl Membership {
         let (is_new, is_full) = self.broadcasting.receive(&broadcast);
         self.counters.broadcasts_dropped += u64::from(is_full);
         if is_new {
-            cx.event(Event::Broadcast {
+            cx.event(Event::BroadcastReceived {
                 origin: broadcast.origin,
                 payload: broadcast.payload,
             });

@@ -359,7 +359,7 @@ impl Membership {
         // Also for the dead: the host may need it to reach them, if they are alive.
         let metadata = self.list.metadata(slot);
         if metadata.is_some_and(|metadata| !metadata.0.is_empty()) {
-            cx.event(Event::Metadata(member));
+            cx.event(Event::MetadataChanged(member));
         }
         if claimed == Standing::Suspect {
             let periods = self.suspicion_periods();

@@ -81,7 +81,7 @@ impl Membership {
         let is_new = self.list.metadata(slot) != Some(&metadata);
         self.list.set_metadata(slot, metadata);
         if is_new {
-            cx.event(Event::Metadata(member));
+            cx.event(Event::MetadataChanged(member));
         }
     }
 

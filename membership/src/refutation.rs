@@ -101,7 +101,7 @@ impl Membership {
         }
         if self.presence.is_joined() {
             self.announce(self.own.id());
-            cx.event(Event::Identity(self.own.member()));
+            cx.event(Event::Identified(self.own.member()));
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{Event, Membership};
 
 impl Membership {
     pub(crate) fn emit(cx: &mut Context<'_, Self>, delta: Delta) {
-        cx.event(Event::Membership(delta));
+        cx.event(Event::Changed(delta));
     }
 
     /// Sends `body` with as many updates piggybacked as the frame holds. A claim about the receiver

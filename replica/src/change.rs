@@ -100,7 +100,7 @@ impl<S: State> Replica<S> {
         }
         if self.waits_to_stand {
             self.waits_to_stand = false;
-            cx.disarm(Timer::Stand);
+            cx.disarm(Timer::Campaign);
         }
         let is_member = self.configuration().voter(self.me.id).is_some();
         if self.state().is_none() {

@@ -39,7 +39,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn hasten(&mut self, cx: &mut Context<'_, Self>) {
         if self.waits_to_stand && self.rank() == 0 && !self.has_leader() {
             self.waits_to_stand = false;
-            cx.disarm(Timer::Stand);
+            cx.disarm(Timer::Campaign);
             self.find_leader(cx);
         }
     }
@@ -57,7 +57,7 @@ impl<S: State> Replica<S> {
     fn wait_to_stand(&mut self, turns: u64, cx: &mut Context<'_, Self>) {
         if !self.waits_to_stand {
             self.waits_to_stand = true;
-            cx.arm(Timer::Stand, self.config.resend * 2 * turns);
+            cx.arm(Timer::Campaign, self.config.resend * 2 * turns);
         }
     }
 
@@ -108,7 +108,7 @@ impl<S: State> Replica<S> {
                 self.send(to, body.clone(), cx);
             }
         }
-        cx.arm(Timer::Stand, self.config.resend);
+        cx.arm(Timer::Campaign, self.config.resend);
     }
 
     pub(crate) fn on_stand_tick(&mut self, cx: &mut Context<'_, Self>) {
@@ -392,7 +392,7 @@ impl<S: State> Replica<S> {
             ballot, is_raised, ..
         } = *candidacy;
         let after = self.acceptor.committed();
-        cx.disarm(Timer::Stand);
+        cx.disarm(Timer::Campaign);
         self.end_watch(cx);
         self.waits_to_stand = false;
         self.deferred = None;
@@ -419,7 +419,7 @@ impl<S: State> Replica<S> {
             cx,
         );
         let leader = self.me.id;
-        cx.event(Event::Leads { leader, ballot });
+        cx.event(Event::Elected { leader, ballot });
         self.begin_lease(cx);
         self.send_accepts(cx);
         self.enter_own(cx);
@@ -483,7 +483,7 @@ impl<S: State> Replica<S> {
             is_lost,
         });
         self.waits_to_stand = false;
-        cx.disarm(Timer::Stand);
+        cx.disarm(Timer::Campaign);
         self.watch(cx);
         self.send_work(cx);
     }

@@ -27,10 +27,10 @@ pub enum Command<U> {
     /// [`Replica::state`]: crate::Replica::state
     Read(u64),
     /// Stands for leader, now. A member whose leader is present refuses the others: ask the leader
-    /// to [hand over](Self::HandOver).
-    Stand,
+    /// to [transfer its leadership](Self::TransferLeadership).
+    Campaign,
     /// Asks this leader to have another member lead.
-    HandOver(NodeId),
+    TransferLeadership(NodeId),
     /// Asks this leader to change the group's members to these. The leader sets the configuration's
     /// number.
     Configure(Configuration),
@@ -89,7 +89,7 @@ pub enum Event<S: State> {
         version: Version,
     },
     /// A member leads, perhaps this one itself.
-    Leads {
+    Elected {
         /// The leader.
         leader: NodeId,
         /// The ballot under which it leads.
@@ -123,7 +123,7 @@ pub enum Timer {
     /// Leader: the others have not been notified of the latest commit.
     Commit,
     /// Promises are overdue, or it is this member's turn to stand.
-    Stand,
+    Campaign,
     /// This member's own proposals and reads are overdue.
     Pending,
     /// The answer of the leader, which this member asked if it is present, is overdue.

@@ -99,10 +99,10 @@ impl<S: State> Replica<S> {
         self.deferred = None;
         if self.waits_to_stand {
             self.waits_to_stand = false;
-            cx.disarm(Timer::Stand);
+            cx.disarm(Timer::Campaign);
         }
         let leader = ballot.by;
-        cx.event(Event::Leads { leader, ballot });
+        cx.event(Event::Elected { leader, ballot });
         self.send_work(cx);
     }
 }

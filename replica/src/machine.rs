@@ -26,14 +26,14 @@ impl<S: State> Replica<S> {
             Command::ProposeAll(updates) => self.propose(updates.into_iter().collect(), cx),
             Command::Relay(proposal) => self.relay(proposal, cx),
             Command::Read(read) => self.read(read, cx),
-            Command::Stand if !self.can_lead() => Err(Reject::NoMember),
-            Command::Stand => {
+            Command::Campaign if !self.can_lead() => Err(Reject::NoMember),
+            Command::Campaign => {
                 if !self.leads() {
                     self.stand(Ballot::default(), cx);
                 }
                 Ok(())
             }
-            Command::HandOver(to) => self.hand_over(to, cx),
+            Command::TransferLeadership(to) => self.hand_over(to, cx),
             Command::Configure(next) => self.configure(next, cx),
         }
     }
@@ -352,7 +352,7 @@ impl<S: State> Replica<S> {
         match timer {
             Timer::Resend => self.on_resend_tick(cx),
             Timer::Commit => self.on_commit_tick(cx),
-            Timer::Stand => self.on_stand_tick(cx),
+            Timer::Campaign => self.on_stand_tick(cx),
             Timer::Pending => self.on_pending_tick(cx),
             Timer::Watch => self.on_watch_tick(cx),
             Timer::Fetch => self.on_fetch_tick(cx),

@@ -481,7 +481,7 @@ impl<S: State> Replica<S> {
     pub(crate) fn step_down(&mut self, cx: &mut Context<'_, Self>) {
         match mem::replace(&mut self.role, Role::Follower) {
             Role::Follower => {}
-            Role::Candidate(_) => cx.disarm(Timer::Stand),
+            Role::Candidate(_) => cx.disarm(Timer::Campaign),
             Role::Leader(leadership) => {
                 for timer in [Timer::Resend, Timer::Commit, Timer::Lease] {
                     cx.disarm(timer);

@@ -65,7 +65,7 @@ impl<H: Host<Replica<Sum>>> Group<H> {
             facts: 0,
             allocated: [0, 0],
         };
-        group.step(0, Input::Command(Command::Stand));
+        group.step(0, Input::Command(Command::Campaign));
         group.carry();
         assert!(group.members[0].machine().leads());
         group

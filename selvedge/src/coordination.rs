@@ -103,7 +103,7 @@ impl Node {
             present.kgroup = kgroup.ok().map(Nested::new);
         }
         if let Some(number) = epoch {
-            let epoch = Input::Command(kgroup::Command::Epoch(number));
+            let epoch = Input::Command(kgroup::Command::SetEpoch(number));
             let taken = self.ask_groups(epoch, cx);
             debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
         }
@@ -129,7 +129,7 @@ impl Node {
         command: kgroup::Command,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let kgroup::Command::Epoch(number) = command else {
+        let kgroup::Command::SetEpoch(number) = command else {
             return self.ask_groups(Input::Command(command), cx);
         };
         if self.present.is_some() {

@@ -18,7 +18,10 @@ impl Node {
         let estimator = estimator.ok_or(missing)?;
         let mut estimated = None;
         let emit = |event, cx: &mut Context<'_, Self>| {
-            if let estimate::Event::Estimated { upper, .. } = event {
+            if let estimate::Event::Estimated {
+                max_lives: upper, ..
+            } = event
+            {
                 estimated = Some(upper);
             }
             cx.event(Event::Estimate(event));
@@ -51,16 +54,16 @@ impl Node {
     fn raise_bound(&mut self, nodes: u32, cx: &mut Context<'_, Self>) {
         let spare = self.counting().map_or(0, |counting| counting.spare);
         let upper = nodes.saturating_add(spare);
-        let bound = |it: &Sections| it.config().section.upper;
+        let bound = |it: &Sections| it.config().section.max_lives;
         if self.sections().is_none_or(|it| upper <= bound(it)) {
             return;
         }
         if let Some(exclusion) = &mut self.exclusion {
-            exclusion.sections.section.upper = upper;
+            exclusion.sections.section.max_lives = upper;
         }
-        let bound = Input::Command(sections::Command::Bound(upper));
+        let bound = Input::Command(sections::Command::SetMaxLives(upper));
         if self.ask_sections(bound, cx).is_ok() {
-            cx.event(Event::Raised(upper));
+            cx.event(Event::MaxLivesRaised(upper));
         }
     }
 

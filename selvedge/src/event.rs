@@ -49,7 +49,7 @@ pub enum Event {
     Present(Member),
     /// All sections have a higher bound from now on. Feature `estimate`.
     #[cfg(feature = "estimate")]
-    Raised(u32),
+    MaxLivesRaised(u32),
 }
 
 /// Tags of the timers.

@@ -126,14 +126,15 @@ impl Node {
         let mut events = core::mem::take(&mut self.events.0);
         for event in events.drain(..) {
             match event {
-                membership::Event::Identity(me) => self.appear(me, cx),
-                membership::Event::Membership(delta) => self.learn(delta, cx),
+                membership::Event::Identified(me) => self.appear(me, cx),
+                membership::Event::Changed(delta) => self.learn(delta, cx),
                 membership::Event::Left => {
                     #[cfg(feature = "kgroup")]
                     self.remember();
                     self.present = None;
                 }
-                membership::Event::Metadata(_) | membership::Event::Broadcast { .. } => {}
+                membership::Event::MetadataChanged(_)
+                | membership::Event::BroadcastReceived { .. } => {}
                 // For the application only; no other machine needs it.
                 _ => {}
             }
@@ -231,12 +232,18 @@ impl Node {
         let (Some(election), Some(celect)) = (&self.election, self.celect()) else {
             return;
         };
-        let known = celect.members().take(election.config.c.into()).count();
+        let known = celect
+            .members()
+            .take(election.config.missing_from.into())
+            .count();
         // Here and not in the machine: it is given c, and cannot know which of its lists are still filling.
-        let c = u16::try_from(known).unwrap_or(election.config.c);
-        let f = election.config.f;
-        if (celect.config().c, celect.config().f) != (c, f) {
-            let tolerate = celect::Command::Tolerate { c, f };
+        let c = u16::try_from(known).unwrap_or(election.config.missing_from);
+        let f = election.config.failures;
+        if (celect.config().missing_from, celect.config().failures) != (c, f) {
+            let tolerate = celect::Command::SetBounds {
+                missing_from: c,
+                failures: f,
+            };
             // Settings work with any c and f.
             let _taken = self.ask_celect(Input::Command(tolerate), cx).is_ok();
         }
@@ -286,7 +293,7 @@ impl Node {
             }
             Command::Sections(command) => {
                 let bound = match command {
-                    sections::Command::Bound(upper) => Some(upper),
+                    sections::Command::SetMaxLives(upper) => Some(upper),
                     sections::Command::Open { .. }
                     | sections::Command::Close(_)
                     | sections::Command::Enter(_)
@@ -297,7 +304,7 @@ impl Node {
                 self.ask_sections(Input::Command(command), cx)?;
                 // A later life has the same bound.
                 if let Some((exclusion, upper)) = self.exclusion.as_mut().zip(bound) {
-                    exclusion.sections.section.upper = upper;
+                    exclusion.sections.section.max_lives = upper;
                 }
                 Ok(())
             }
@@ -308,10 +315,13 @@ impl Node {
             Command::Election(command @ (celect::Command::Elect | celect::Command::Measure)) => {
                 self.ask_celect(Input::Command(command), cx)
             }
-            Command::Election(celect::Command::Tolerate { c, f }) => {
+            Command::Election(celect::Command::SetBounds {
+                missing_from: c,
+                failures: f,
+            }) => {
                 let election = self.election.as_mut().ok_or(Reject::NoElection)?;
-                election.config.c = c;
-                election.config.f = f;
+                election.config.missing_from = c;
+                election.config.failures = f;
                 self.tolerate_all(cx);
                 Ok(())
             }

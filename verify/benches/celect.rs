@@ -99,10 +99,10 @@ fn queries(criterion: &mut Criterion) {
                             initiator: from,
                             step: 0,
                         },
-                        x,
-                        y,
+                        lowest: x,
+                        suspected: y,
                         want: 0,
-                        few: false,
+                        no_majority: false,
                         exclude: Members::new(),
                     };
                     step(&mut driver, &mut rng, Input::Message { from, message });
@@ -157,7 +157,7 @@ fn elections(criterion: &mut Criterion) {
                         leader,
                         renewal: 0,
                         lease: Span::ZERO,
-                        state: LeaderState::Leads,
+                        state: LeaderState::Leading,
                         covered: Arc::clone(&notified),
                     };
                     let from = leader;

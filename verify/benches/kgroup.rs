@@ -120,7 +120,7 @@ impl Building {
             done: 0,
         };
         for at in 0..building.nodes.len() {
-            building.input(at, Input::Command(Command::Epoch(1)));
+            building.input(at, Input::Command(Command::SetEpoch(1)));
             for id in (0..nodes).filter(|id| *id != at as u64) {
                 let delta = Delta::Joined(Member::new(id, 0));
                 building.input(at, Input::Membership(delta));

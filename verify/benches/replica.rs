@@ -51,7 +51,7 @@ impl Group {
             wire: Vec::with_capacity(64),
             applied: 0,
         };
-        group.run(Input::Command(Command::Stand));
+        group.run(Input::Command(Command::Campaign));
         group
     }
 

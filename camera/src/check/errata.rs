@@ -117,7 +117,7 @@ fn friend_comes_back() -> Case {
     Case {
         name: "C3c: a friend comes back without its memory",
         setup: Setup {
-            upper: 4,
+            max_lives: 4,
             // Two of four lives are too few; with node 1 node 2 has three.
             deltas: ONE_JOINS,
             ends: &[3],
@@ -155,7 +155,7 @@ fn friends_die() -> Case {
         name: "C3f: both common friends say OK to one each, and die",
         setup: Setup {
             lists: &[&[3, 4], &[3, 4], &[1, 2], &[1, 2]],
-            upper: 4,
+            max_lives: 4,
             ends: &[3, 4],
             bounds: Bounds {
                 crashes: 2,
@@ -172,7 +172,7 @@ fn quorums_of_two_sizes() -> Case {
         name: "C10: one list is a quorum of 3, the other of 5",
         setup: Setup {
             lists: &[&[3], &[4, 5], &[1], &[2], &[2]],
-            upper: 5,
+            max_lives: 5,
             ..Setup::full(5).visits(&[VISIT, VISIT])
         },
         states: 2_122,

@@ -207,8 +207,8 @@ impl World {
             }
             25 => {
                 let more = bytes.take() % 8 / 6;
-                let upper = self.watch.settings.config.upper + u32::from(more);
-                Operation::Command(seat, Command::Bound(upper))
+                let max_lives = self.watch.settings.config.max_lives + u32::from(more);
+                Operation::Command(seat, Command::SetMaxLives(max_lives))
             }
             26 | 27 => {
                 let delta = self.delta(bytes);
@@ -290,8 +290,8 @@ impl World {
             return Ok(());
         }
         self.play(Operation::Crash(at))?;
-        let upper = self.watch.settings.config.upper;
-        if is_up && byte & 16 != 0 || !self.watch.oracle.may_begin(upper) {
+        let max_lives = self.watch.settings.config.max_lives;
+        if is_up && byte & 16 != 0 || !self.watch.oracle.may_begin(max_lives) {
             return Ok(());
         }
         self.play(Operation::Restart(at))?;

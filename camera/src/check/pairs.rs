@@ -27,7 +27,7 @@ const TAKEOVER: Setting = ("takeover", |it| Setup {
 /// Two of three are too few then, so the false failure makes the request slow.
 const SLOW: Setting = ("slow_path", |it| Setup {
     slow: true,
-    upper: 4,
+    max_lives: 4,
     ..it
 });
 const REFRESH: Setting = ("refresh", |it| Setup {

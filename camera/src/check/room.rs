@@ -60,7 +60,7 @@ pub(super) fn sound() -> Vec<Scenario> {
             1_275,
             Setup {
                 lists: &[&[2], &[1, 3], &[2]],
-                upper: 4,
+                max_lives: 4,
                 slow: true,
                 ..rivals
             },
@@ -69,7 +69,7 @@ pub(super) fn sound() -> Vec<Scenario> {
             "room for one, and who was there leaves",
             9_165,
             Setup {
-                upper: 3,
+                max_lives: 3,
                 ends: &[2],
                 deltas: THREE_JOINS,
                 bounds: Bounds { crashes: 1, ..CALM },

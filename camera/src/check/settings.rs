@@ -20,7 +20,7 @@ const LOSS: Bounds = Bounds { drops: 1, ..CALM };
 fn parts() -> Setup {
     Setup {
         lists: &[&[4], &[4], &[4], &[1, 2, 3]],
-        upper: 3,
+        max_lives: 3,
         narrow: true,
         progress: false,
         ..Setup::full(4).visits(&[STAY, STAY, STAY])
@@ -41,7 +41,7 @@ fn copies(nodes: u64) -> Setup {
 fn line() -> Setup {
     Setup {
         lists: &[&[2], &[1, 3], &[2, 4], &[3]],
-        upper: 4,
+        max_lives: 4,
         slow: true,
         ..Setup::full(4)
     }
@@ -52,7 +52,7 @@ fn line() -> Setup {
 fn patience() -> Setup {
     Setup {
         lists: &[&[2], &[1, 3], &[2]],
-        upper: 4,
+        max_lives: 4,
         slow: true,
         patience: 1,
         ends: &[2],
@@ -141,7 +141,7 @@ pub(super) fn deep() -> Vec<Scenario> {
             240_896,
             Setup {
                 lists: &[&[3], &[3], &[1, 2]],
-                upper: 4,
+                max_lives: 4,
                 slow: true,
                 resends: 2,
                 bounds: LOSS,

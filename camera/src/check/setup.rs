@@ -23,8 +23,8 @@ const ONE_RIVAL: u16 = (HEADER_LEN + MEMBER_MAX_LEN + OK_MAX_LEN + 3) as u16;
 pub struct Setup {
     /// The other nodes that each node knows at first, by id. Node 1 comes first.
     pub lists: &'static [&'static [u64]],
-    /// The bound, see [`Config::upper`].
-    pub upper: u32,
+    /// The bound, see [`Config::max_lives`].
+    pub max_lives: u32,
     /// The commands of each node's application.
     pub commands: &'static [&'static [Command]],
     /// Deltas that a node (by id) may learn at any time, true or false.
@@ -104,7 +104,7 @@ impl Setup {
         let nodes = usize::try_from(nodes).unwrap_or(5).min(5);
         Self {
             lists: ALL.get(..nodes).unwrap_or_default(),
-            upper: u32::try_from(nodes).unwrap_or(5),
+            max_lives: u32::try_from(nodes).unwrap_or(5),
             commands: &[],
             deltas: &[],
             ends: &[],
@@ -136,7 +136,7 @@ impl Setup {
     }
 
     fn machine(&self, id: u64, life: u32) -> Camera {
-        let common = Config::new(self.upper);
+        let common = Config::new(self.max_lives);
         let config = Config {
             slack: self.slack,
             keep: self.keep,
@@ -344,7 +344,7 @@ impl Observer<Camera> for Watch {
             Event::Fenced(_) => self.fenced = true,
             Event::PassedOver(_) => self.passed = true,
             Event::Refused(Refusal::NoRoom { .. }) => self.refused = true,
-            Event::SlowPath
+            Event::SlowPathTaken
             | Event::Waiting(_)
             | Event::Released(_)
             | Event::Cancelled

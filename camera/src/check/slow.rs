@@ -35,7 +35,7 @@ const ONE_CRASH: Bounds = Bounds { crashes: 1, ..CALM };
 fn mesh(lists: &'static [&'static [u64]]) -> Setup {
     Setup {
         lists,
-        upper: 4,
+        max_lives: 4,
         slow: true,
         ..Setup::full(lists.len() as u64)
     }

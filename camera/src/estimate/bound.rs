@@ -48,12 +48,12 @@ impl Tally {
     /// The largest number of nodes with which an end like this one or earlier, which is at least as
     /// many hits in as many samples, is likelier than `miss`; `None` when it is above
     /// [`MOST_NODES`]. O(samples * hits).
-    pub(super) fn upper(self, miss: Ratio) -> Option<u32> {
+    pub(super) fn max_lives(self, miss: Ratio) -> Option<u32> {
         let miss = ONE * u64::from(miss.numerator) / u64::from(miss.denominator).max(1);
-        let upper = largest(self.least(), |nodes| {
+        let max_lives = largest(self.least(), |nodes| {
             self.fewer_hits(nodes) < ONE.saturating_sub(miss)
         });
-        (upper < MOST_NODES).then_some(upper)
+        (max_lives < MOST_NODES).then_some(max_lives)
     }
 
     /// All nodes that were met.
@@ -164,9 +164,9 @@ mod tests {
             if p < 1e-9 {
                 continue;
             }
-            let upper = tally.upper(miss).unwrap_or(MOST_NODES);
-            missed += if nodes > upper { p } else { 0.0 };
-            mean += p * f64::from(upper) / f64::from(nodes);
+            let max_lives = tally.max_lives(miss).unwrap_or(MOST_NODES);
+            missed += if nodes > max_lives { p } else { 0.0 };
+            mean += p * f64::from(max_lives) / f64::from(nodes);
         }
         (missed, mean)
     }
@@ -206,14 +206,14 @@ mod tests {
             hits: 1,
             fresh: 1,
         };
-        assert_eq!(pair.upper(MISS), Some(1_000));
+        assert_eq!(pair.max_lives(MISS), Some(1_000));
         // 23 people: the first number of days at which a common birthday is not likelier than not.
         let class = Tally {
             known: 0,
             hits: 1,
             fresh: 22,
         };
-        assert_eq!(class.upper(Ratio::new(1, 2)), Some(372));
+        assert_eq!(class.max_lives(Ratio::new(1, 2)), Some(372));
     }
 
     #[test]
@@ -224,14 +224,14 @@ mod tests {
             hits: 64,
             fresh: 0,
         };
-        assert_eq!((all.likeliest(), all.upper(MISS)), (100, Some(111)));
+        assert_eq!((all.likeliest(), all.max_lives(MISS)), (100, Some(111)));
         // Without a hit no bound exists.
         let none = Tally {
             known: 10,
             hits: 0,
             fresh: 90,
         };
-        assert_eq!((none.likeliest(), none.upper(MISS)), (MOST_NODES, None));
+        assert_eq!((none.likeliest(), none.max_lives(MISS)), (MOST_NODES, None));
     }
 
     #[test]

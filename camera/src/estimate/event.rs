@@ -20,7 +20,7 @@ pub enum Event {
         nodes: u32,
         /// The number that is exceeded with a probability of at most
         /// [`Config::miss`](super::Config::miss); at least `nodes`.
-        upper: u32,
+        max_lives: u32,
         /// The number of nodes in the collection at the beginning: the list and this node, or 0.
         known: u32,
         /// The number of samples.

@@ -238,7 +238,7 @@ impl Estimator {
 
     fn conclude(&self, tally: Tally) -> Event {
         let samples = tally.hits + tally.fresh;
-        let Some(upper) = tally.upper(self.config.miss) else {
+        let Some(max_lives) = tally.max_lives(self.config.miss) else {
             return Event::Failed(Failure::Unbounded {
                 samples,
                 hits: tally.hits,
@@ -247,7 +247,7 @@ impl Estimator {
         let nodes = tally.likeliest();
         Event::Estimated {
             nodes,
-            upper: widened(upper, self.config.skew).max(nodes),
+            max_lives: widened(max_lives, self.config.skew).max(nodes),
             known: tally.known,
             samples,
             fresh: tally.fresh,

@@ -11,7 +11,7 @@
 //!
 //! | promise | assumptions |
 //! |---|---|
-//! | N exceeds `upper` in at most [`Config::miss`] of all estimates | N does not change meanwhile; no node is the end of a walk more often than (1 + [`Config::skew`]) / N; lost walks would have ended with the same distribution as the others; answers come from the nodes that they name as senders |
+//! | N exceeds `max_lives` in at most [`Config::miss`] of all estimates | N does not change meanwhile; no node is the end of a walk more often than (1 + [`Config::skew`]) / N; lost walks would have ended with the same distribution as the others; answers come from the nodes that they name as senders |
 //! | `nodes` is the likeliest N, with a relative variance of about 1 / [`Config::hits`] or less | the same, and no node on the list has left or failed |
 //! | an estimate ends, with a number or with a reason | timers tick (the driver's work) |
 //! | memory is bounded for any input from peers; nothing panics | 16 bytes for each neighbour, 8 for each neighbour and each sample while an estimate is under way |
@@ -82,14 +82,14 @@
 //! possible ends by the N that they suggest, small N first: an early last hit, a late last hit, the
 //! limit with many hits, the limit with few. An end is at or before the end with C samples and l
 //! hits exactly when there are at least l hits among the first C samples. The probability of this,
-//! P(N), falls with N, and a sum of C times l terms gives it. `upper` is the largest N with P(N) >
-//! `miss`. If the true N is above `upper`, then the end is one of a set of ends that together have
+//! P(N), falls with N, and a sum of C times l terms gives it. `max_lives` is the largest N with P(N) >
+//! `miss`. If the true N is above `max_lives`, then the end is one of a set of ends that together have
 //! a probability of at most `miss`; that is the promise. Rounding goes to the side of a larger
 //! bound.
 //!
 //! If no node is drawn with more than (1 + x) / N, the probability of a new node for a
 //! collection of s is at least 1 - s (1 + x) / N: as if there were N / (1 + x) nodes, drawn alike.
-//! So `upper` is then multiplied by 1 + `skew`. (This is the worst case, for the likeliest node;
+//! So `max_lives` is then multiplied by 1 + `skew`. (This is the worst case, for the likeliest node;
 //! in the mean over courses the variance of the draw counts, which is far less.)
 //!
 //! Members on the list that have left or failed make both numbers larger, by their share of the
@@ -104,7 +104,7 @@
 //! With the default settings and hops of 1 to 5 ms, as `tests/all/estimate` measures. Messages are
 //! walks and answers; walks that were under way at the end are included.
 //!
-//! | lists | N | samples | messages | time | relative error | mean `upper` |
+//! | lists | N | samples | messages | time | relative error | mean `max_lives` |
 //! |---|---|---|---|---|---|---|
 //! | complete | 49 / 256 | 64 | 600 / 610 | 0.2 s | 0 | 1.14 N |
 //! | a tenth missing | 49 / 256 | 68 / 71 | 630 / 670 | 0.25 s | 3 % / 4 % | 1.20 N / 1.23 N |
@@ -163,8 +163,8 @@
 //!         Effect::Multicast { .. } => {}
 //!     }
 //! }
-//! let Some(Event::Estimated { nodes, upper, .. }) = notified else { panic!("{notified:?}") };
-//! assert!((18..=24).contains(&nodes) && (20..=30).contains(&upper));
+//! let Some(Event::Estimated { nodes, max_lives, .. }) = notified else { panic!("{notified:?}") };
+//! assert!((18..=24).contains(&nodes) && (20..=30).contains(&max_lives));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -186,15 +186,15 @@
 //!
 //! /// The command to the sections after an estimate.
 //! fn raised(bound: u32, spare: u32, notified: estimate::Event) -> Option<sections::Command> {
-//!     let estimate::Event::Estimated { upper, .. } = notified else {
+//!     let estimate::Event::Estimated { max_lives, .. } = notified else {
 //!         return None; // No number, so the bound stays.
 //!     };
-//!     let upper = upper.saturating_add(spare);
-//!     (upper > bound).then_some(sections::Command::Bound(upper))
+//!     let max_lives = max_lives.saturating_add(spare);
+//!     (max_lives > bound).then_some(sections::Command::Bound(max_lives))
 //! }
 //!
-//! let notified = |upper| estimate::Event::Estimated {
-//!     nodes: 40, upper, known: 40, samples: 64, fresh: 0,
+//! let notified = |max_lives| estimate::Event::Estimated {
+//!     nodes: 40, max_lives, known: 40, samples: 64, fresh: 0,
 //! };
 //! assert_eq!(raised(49, 2, notified(50)), Some(sections::Command::Bound(52)));
 //! assert_eq!(raised(49, 2, notified(45)), None);

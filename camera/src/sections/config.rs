@@ -19,7 +19,7 @@ pub struct Config {
     /// The settings of a section for which [`Command::Open`](super::Command::Open) gives none, and
     /// of the sections that only others have opened.
     ///
-    /// Its `upper`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they
+    /// Its `max_lives`, `refresh`, `frame_budget` and `peer_limit` hold for all sections: they
     /// describe the mesh. `frame_budget` is for the whole frame, the section's name included. If the
     /// name leaves fewer than 127 bytes, as in frames of 802.15.4, this node uses no slow path, and
     /// takes part in none: the longest numbers would leave no room for a list in its messages.
@@ -34,20 +34,20 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults, for a mesh of at most `upper` nodes.
+    /// The defaults, for a mesh of at most `max_lives` nodes.
     #[must_use]
-    pub const fn new(upper: u32) -> Self {
-        Self::with(crate::Config::new(upper))
+    pub const fn new(max_lives: u32) -> Self {
+        Self::with(crate::Config::new(max_lives))
     }
 
     /// Settings for frames of IEEE 802.15.4, and little memory: 4 open sections, and 12 that are open
     /// on other nodes only.
     #[must_use]
-    pub const fn radio(upper: u32) -> Self {
+    pub const fn radio(max_lives: u32) -> Self {
         Self {
             open_limit: 4,
             passive_limit: 12,
-            ..Self::with(crate::Config::radio(upper))
+            ..Self::with(crate::Config::radio(max_lives))
         }
     }
 
@@ -118,7 +118,7 @@ impl Config {
             .frame_budget
             .saturating_sub(name.encoded_len() as u16);
         let mut config = crate::Config {
-            upper: shared.upper,
+            max_lives: shared.max_lives,
             refresh: shared.refresh,
             frame_budget,
             peer_limit: shared.peer_limit,

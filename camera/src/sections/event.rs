@@ -30,8 +30,8 @@ pub enum Command {
     /// Refused while this node waits or is inside.
     GiveBack(Name),
     /// Set a new bound for the number of nodes, in all sections and in later ones, see
-    /// [`Config::upper`](crate::Config::upper).
-    Bound(u32),
+    /// [`Config::max_lives`](crate::Config::max_lives).
+    SetMaxLives(u32),
 }
 
 /// A notification to the application.

@@ -156,12 +156,12 @@ impl Sections {
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.
-    fn bound(&mut self, upper: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
+    fn bound(&mut self, max_lives: u32, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let mut config = self.config;
-        config.section.upper = upper;
+        config.section.max_lives = max_lives;
         config.check()?;
         self.config = config;
-        self.step_all(&Input::Command(crate::Command::Bound(upper)), cx);
+        self.step_all(&Input::Command(crate::Command::SetMaxLives(max_lives)), cx);
         Ok(())
     }
 
@@ -332,7 +332,7 @@ impl Machine for Sections {
             Input::Command(Command::GiveBack(name)) => {
                 self.command(name, crate::Command::GiveBack, cx)
             }
-            Input::Command(Command::Bound(upper)) => self.bound(upper, cx),
+            Input::Command(Command::SetMaxLives(max_lives)) => self.bound(max_lives, cx),
         }
     }
 }

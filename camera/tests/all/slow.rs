@@ -65,7 +65,7 @@ fn a_request_goes_through_the_whole_mesh_and_back() {
     const NODES: usize = 48;
     let mut mesh = ring(NODES, &[1, 5], Config::new(NODES as u32), 0);
     mesh.command(0, Command::Enter).unwrap();
-    assert_eq!(events(&mut mesh), [(0, Event::SlowPath)]);
+    assert_eq!(events(&mut mesh), [(0, Event::SlowPathTaken)]);
     // The farthest node is 6 hops away; it asks its neighbours, and its OK returns over 6 hops.
     mesh.run_for(DELAY * 13);
     assert_eq!(entered(&mut mesh), []);
@@ -149,13 +149,13 @@ fn a_request_changes_its_path_under_way() {
     mesh.run_for(DELAY * 10);
     let notified = events(&mut mesh);
     assert!(
-        !notified.contains(&(0, Event::SlowPath)),
+        !notified.contains(&(0, Event::SlowPathTaken)),
         "it has their OKs"
     );
     mesh.command(0, Command::Cancel).unwrap();
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 10);
-    assert!(events(&mut mesh).contains(&(0, Event::SlowPath)));
+    assert!(events(&mut mesh).contains(&(0, Event::SlowPathTaken)));
     mesh.command(3, Command::Exit).unwrap();
     mesh.run_for(DELAY * 10);
     let all = entered(&mut mesh);
@@ -168,9 +168,12 @@ fn a_part_of_the_mesh_is_refused() {
     let mut mesh = ring(4, &[1], Config::new(9), 0);
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 10);
-    let (answered, upper) = (4, 9);
-    let refused = Event::Refused(Refusal::TooFew { answered, upper });
-    assert_eq!(events(&mut mesh), [(0, Event::SlowPath), (0, refused)]);
+    let (answered, max_lives) = (4, 9);
+    let refused = Event::Refused(Refusal::TooFew {
+        answered,
+        max_lives,
+    });
+    assert_eq!(events(&mut mesh), [(0, Event::SlowPathTaken), (0, refused)]);
     // Nothing is left of it.
     for node in 0..4 {
         assert!(!mesh.machine(node).unwrap().is_waiting());
@@ -238,9 +241,9 @@ fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     let (effects, _) = step(from(rival, ok));
     assert!(matches!(effects[..], [Effect::Event(Event::Entered(_))]));
     step(Input::Command(Command::Exit));
-    step(Input::Command(Command::Bound(6)));
+    step(Input::Command(Command::SetMaxLives(6)));
     let (effects, waits_for) = step(Input::Command(Command::Enter));
-    assert!(effects.contains(&Effect::Event(Event::SlowPath)));
+    assert!(effects.contains(&Effect::Event(Event::SlowPathTaken)));
     assert_eq!(waits_for, [rival]);
 }
 

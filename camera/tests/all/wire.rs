@@ -150,7 +150,7 @@ fn a_long_list_comes_in_frames_of_the_budget() {
     let (friend, asker) = (member(1_000), member(2_000));
     let mut rng = ChaCha8Rng::seed_from_u64(3);
     let mut config = Config::radio(3);
-    config.upper = 3;
+    config.max_lives = 3;
     let node = |me| Driver::new(Camera::new(me, config).unwrap());
     let (mut one, mut two) = (node(friend), node(asker));
     let mut frames = Vec::new();

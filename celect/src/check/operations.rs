@@ -129,7 +129,13 @@ impl World {
             19..=21 => Operation::Command(seat, Command::Elect),
             22 => {
                 let (c, f) = self.watch.settings.tolerance(bytes.take());
-                Operation::Command(seat, Command::Tolerate { c, f })
+                Operation::Command(
+                    seat,
+                    Command::SetBounds {
+                        missing_from: c,
+                        failures: f,
+                    },
+                )
             }
             23..=25 => {
                 let delta = self.delta(bytes);

@@ -190,8 +190,8 @@ impl Setup {
     fn machine(&self, id: u64, life: u32) -> Celect<ById> {
         let config = Config {
             protocol: self.protocol,
-            x: self.xy.0,
-            y: self.xy.1,
+            lowest: self.xy.0,
+            suspected: self.xy.1,
             // More than one attempt adds states that differ in the count only.
             attempts: if self.bounds.drops > 0 { 2 } else { 1 },
             retries: self.retries,
@@ -277,7 +277,7 @@ impl Setup {
         }
         if self.estimation.is_some() {
             model = model.sometimes("an election may rest on what was measured", |state| {
-                state.machines().any(|it| it.tolerates().1.is_some())
+                state.machines().any(|it| it.bound().1.is_some())
             });
         }
         if looks_at(Promise::Safety) {
@@ -517,17 +517,17 @@ impl Observer<Celect<ById>> for Watch {
                 let at = self.last.partition_point(|(other, ..)| *other < node);
                 self.last.insert(at, (node, *ballot, *leader));
             }
-            Event::Measured(it) => self.measured = Some(u16::try_from(it.upper).ok()),
+            Event::Measured(it) => self.measured = Some(u16::try_from(it.upper_bound).ok()),
             Event::Unmeasured(_) => self.measured = Some(None),
             Event::Yielded { .. }
-            | Event::TooFew { .. }
+            | Event::Stalled { .. }
             | Event::Deposed { .. }
             | Event::Lost { .. }
             | Event::Regained { .. }
-            | Event::LeaseOver { .. }
+            | Event::LeaseExpired { .. }
             | Event::Ended(_)
             | Event::Concluded { .. }
-            | Event::Tolerates { .. } => {}
+            | Event::BoundChanged { .. } => {}
         }
     }
 

@@ -61,8 +61,8 @@ pub struct Estimate {
     /// remaining bias.
     pub likely: u32,
     /// A bound that c exceeds in at most `miss` of all samples.
-    pub upper: u32,
-    /// See `upper`.
+    pub upper_bound: u32,
+    /// See `upper_bound`.
     pub miss: Ratio,
 }
 
@@ -202,7 +202,7 @@ impl Tally {
             missing,
             paper: u32::try_from(paper).unwrap_or(u32::MAX),
             likely: self.likely(live).max(missing.into()),
-            upper: self.upper(live, half_of_miss),
+            upper_bound: self.upper_bound(live, half_of_miss),
             miss,
         })
     }
@@ -264,7 +264,11 @@ impl Tally {
 
     /// A bound on the number of lists that lack any node: of the lists that could be drawn, and of
     /// all others.
-    fn upper<I: Iterator<Item = (Member, Named)>>(&self, live: impl Fn() -> I, miss: f64) -> u32 {
+    fn upper_bound<I: Iterator<Item = (Member, Named)>>(
+        &self,
+        live: impl Fn() -> I,
+        miss: f64,
+    ) -> u32 {
         let outside = u32::try_from(live().filter(|(_, it)| !it.known).count());
         let outside = outside.unwrap_or(u32::MAX);
         // Indexed by how many lists lack a node: the most that lists outside may add.

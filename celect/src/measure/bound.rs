@@ -11,15 +11,15 @@ impl<A: Attribute> Celect<A> {
     /// Returns the c of an election that begins now, and the probability that the real c is larger.
     /// Without that probability c is [`Config::c`](crate::Config::c), or was cut short.
     #[must_use]
-    pub fn tolerates(&self) -> (u16, Option<Ratio>) {
+    pub fn bound(&self) -> (u16, Option<Ratio>) {
         let (Some(known), Some(estimation)) = (self.measured.known, self.config.estimation) else {
-            return (self.config.c, None);
+            return (self.config.missing_from, None);
         };
         // A node that is alone can ask no other, for any floor: it may elect itself if the
         // configured c is 0.
         let is_alone = self.peers.len() == 0;
         let floor = if is_alone {
-            estimation.floor.min(self.config.c)
+            estimation.floor.min(self.config.missing_from)
         } else {
             estimation.floor
         };
@@ -32,7 +32,7 @@ impl<A: Attribute> Celect<A> {
     fn most(&self) -> u16 {
         let others = self.peers.len();
         let others = u16::try_from(others).unwrap_or(u16::MAX);
-        others.saturating_sub(self.config.f)
+        others.saturating_sub(self.config.failures)
     }
 
     /// Uses another bound from now on.
@@ -41,11 +41,11 @@ impl<A: Attribute> Celect<A> {
             debug_assert!(false, "a node that does not measure has no bound");
             return;
         };
-        let before = self.tolerates();
-        self.measured.recent.push_over(bound.upper);
-        let upper = self.measured.recent.iter().copied().max();
-        let upper = upper.unwrap_or(bound.upper);
-        let c = upper
+        let before = self.bound();
+        self.measured.recent.push_over(bound.upper_bound);
+        let upper_bound = self.measured.recent.iter().copied().max();
+        let upper_bound = upper_bound.unwrap_or(bound.upper_bound);
+        let c = upper_bound
             .saturating_add(estimation.margin)
             .min(estimation.ceiling)
             .min(self.most())
@@ -54,7 +54,7 @@ impl<A: Attribute> Celect<A> {
             c,
             // The miss is rounded as in messages, to be the same on all nodes. The largest number
             // means that the bound may be larger still.
-            miss: (c >= upper && upper < u16::MAX)
+            miss: (c >= upper_bound && upper_bound < u16::MAX)
                 .then_some(Ratio::new(millionths(bound.miss), MILLION)),
             source: bound.source,
         });
@@ -69,7 +69,7 @@ impl<A: Attribute> Celect<A> {
 
     /// Forgets a bound that is too old.
     pub(super) fn forget_bound(&mut self, cx: &mut Context<'_, Self>) {
-        let before = self.tolerates();
+        let before = self.bound();
         self.measured.known = None;
         self.measured.recent.retain(|_| false);
         cx.disarm(Timer::Stale);
@@ -87,10 +87,13 @@ impl<A: Attribute> Celect<A> {
     }
 
     fn emit_tolerance(&self, before: (u16, Option<Ratio>), cx: &mut Context<'_, Self>) {
-        let now = self.tolerates();
+        let now = self.bound();
         if now != before {
             let (c, miss) = now;
-            cx.event(Event::Tolerates { c, miss });
+            cx.event(Event::BoundChanged {
+                missing_from: c,
+                miss,
+            });
         }
     }
 
@@ -113,14 +116,14 @@ impl<A: Attribute> Celect<A> {
             if member.id != self.me.id {
                 let Bound {
                     source,
-                    upper,
+                    upper_bound,
                     miss,
                 } = bound;
                 let message = Message::Estimate {
                     ballot,
                     number,
                     source,
-                    upper,
+                    upper_bound,
                     miss: millionths(miss),
                 };
                 cx.send(member, message);

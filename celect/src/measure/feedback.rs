@@ -78,10 +78,10 @@ impl<A: Attribute> Celect<A> {
         }
         // An initiator does not draw its own list, which may lack us too: 1 is added below.
         let others = u32::try_from(self.peers.len()).unwrap_or(u32::MAX);
-        let upper = misses.largest_churn(others, estimation.miss);
+        let upper_bound = misses.largest_churn(others, estimation.miss);
         let bound = Bound {
             source: Source::Feedback,
-            upper: u16::try_from(upper.saturating_add(1)).unwrap_or(u16::MAX),
+            upper_bound: u16::try_from(upper_bound.saturating_add(1)).unwrap_or(u16::MAX),
             miss: estimation.miss,
         };
         self.rest_on(bound, cx);

@@ -42,12 +42,12 @@ impl<A: Attribute> Celect<A> {
                 ballot,
                 number,
                 source,
-                upper,
+                upper_bound,
                 miss,
             } => {
                 let bound = Bound {
                     source,
-                    upper,
+                    upper_bound,
                     miss: Ratio::new(miss, MILLION),
                 };
                 self.on_estimate((ballot, number), bound, cx);

@@ -192,7 +192,7 @@ impl<A: Attribute> Celect<A> {
         cx.event(Event::Measured(estimate));
         let bound = Bound {
             source: Source::Sampling,
-            upper: u16::try_from(estimate.upper).unwrap_or(u16::MAX),
+            upper_bound: u16::try_from(estimate.upper_bound).unwrap_or(u16::MAX),
             miss,
         };
         self.rest_on(bound, cx);

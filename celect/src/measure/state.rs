@@ -57,7 +57,7 @@ impl Measured {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     pub(super) source: Source,
-    pub(super) upper: u16,
+    pub(super) upper_bound: u16,
     pub(super) miss: Ratio,
 }
 

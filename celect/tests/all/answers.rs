@@ -116,7 +116,7 @@ fn queries(effects: &Effects) -> Vec<(u64, Ballot, Members)> {
 fn candidates_wanted(effects: &Effects) -> Vec<u8> {
     let wanted = |it: &Effect<Celect<ById>>| match it {
         Effect::Send {
-            message: Message::Query { x, .. },
+            message: Message::Query { lowest: x, .. },
             ..
         } => Some(*x),
         _ => None,
@@ -177,8 +177,8 @@ fn behind_those_whom_a_query_does_not_name_another_candidate_is_asked_for() {
 fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
     let config = Config::new(0, 0)
         .with_protocol(Protocol::Hybrid)
-        .with_x(1)
-        .with_y(1);
+        .with_lowest(1)
+        .with_suspected(1);
     let mut node = Node::new(config, &[2, 3]);
     let asked = queries(&node.ask(Command::Elect));
     let [(from, ballot, _)] = asked[..] else {
@@ -193,7 +193,12 @@ fn fewer_suspects_are_asked_for_where_all_who_are_named_are_among_them() {
     let effects = node.receive(member(from), answer);
     let again = effects.iter().find_map(|effect| match effect {
         Effect::Send {
-            message: Message::Query { x, y, .. },
+            message:
+                Message::Query {
+                    lowest: x,
+                    suspected: y,
+                    ..
+                },
             ..
         } => Some((*x, *y)),
         _ => None,
@@ -273,7 +278,10 @@ fn less_to_tolerate_ends_an_election_that_has_enough() {
         let asked = queries(&node.ask(Command::Elect));
         node.answer(member(2), asked[0].1, member(1));
         assert!(node.driver.machine().is_electing());
-        node.ask(Command::Tolerate { c: 0, f: 0 });
+        node.ask(Command::SetBounds {
+            missing_from: 0,
+            failures: 0,
+        });
         assert!(!node.driver.machine().is_electing(), "{protocol:?}");
         let later = node.pass(Span::secs(60));
         assert_eq!(appointed(&later), None, "{protocol:?}");
@@ -410,7 +418,7 @@ fn a_leader_that_is_lost_before_its_election_is_over_is_replaced() {
         leader,
         renewal: 0,
         lease: Span::ZERO,
-        state: LeaderState::Leads,
+        state: LeaderState::Leading,
         covered: told.to_vec().into(),
     };
     node.receive(leader, message);
@@ -433,11 +441,11 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
     };
     let query = Message::Query {
         ballot,
-        x: 1,
-        y: 0,
+        lowest: 1,
+        suspected: 0,
         want: 0,
         exclude: Members::new(),
-        few: false,
+        no_majority: false,
     };
     let has_answered = |effects: &Effects| {
         matches!(
@@ -458,7 +466,7 @@ fn who_follows_already_answers_the_run_that_appointed_its_leader() {
         leader: member(1),
         renewal: 0,
         lease: Span::ZERO,
-        state: LeaderState::Leads,
+        state: LeaderState::Leading,
         covered: [].into(),
     };
     node.receive(member(1), leader(1, 1));

@@ -80,7 +80,12 @@ fn run(seed: u64, config: Config, seen: &mut Seen) {
         mesh.run_for(Span::secs(8));
         let events: Vec<(usize, Event)> = mesh.drain_events().map(|it| (it.1, it.2)).collect();
         for (_, event) in &events {
-            let Event::Concluded { ballot, c, miss } = event else {
+            let Event::Concluded {
+                ballot,
+                missing_from: c,
+                miss,
+            } = event
+            else {
                 continue;
             };
             if miss.is_none() && config.estimation.is_some() {

@@ -68,8 +68,8 @@ impl World {
                 .with_attempts(1 + rng.below(3) as u8)
                 .with_exclude_limit(1 + rng.below(2) as u8)
                 .with_frame_budget([127, 1_400][rng.below(2) as usize])
-                .with_c(rng.below(nodes) as u16)
-                .with_f(rng.below(2) as u16)
+                .with_missing_from(rng.below(nodes) as u16)
+                .with_failures(rng.below(2) as u16)
         };
         let made = (1..=nodes).map(|id| {
             let machine = Celect::new(Member::new(id, 0), config(&mut rng), ById).unwrap();
@@ -142,7 +142,7 @@ impl World {
                     self.post(me, to, &message);
                 }
                 Effect::Event(Event::Elected { .. }) => self.elected_at = self.now,
-                Effect::Event(Event::LeaseOver { leader, ballot }) => {
+                Effect::Event(Event::LeaseExpired { leader, ballot }) => {
                     self.given_up += 1;
                     self.given_up_by(me, leader, ballot);
                 }

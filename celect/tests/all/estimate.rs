@@ -261,8 +261,8 @@ fn the_bound_holds_as_often_as_it_says() {
             for _ in 0..trials {
                 let mesh = lists(missing, &mut rng);
                 let found = estimate(&mesh, asked, miss, &mut rng).unwrap();
-                missed += u32::from(found.upper < 13);
-                sum += found.upper;
+                missed += u32::from(found.upper_bound < 13);
+                sum += found.upper_bound;
             }
             let allowed = f64::from(trials * miss.numerator) / f64::from(miss.denominator);
             println!(
@@ -290,7 +290,7 @@ fn the_bound_is_not_much_too_large() {
     for _ in 0..2_000 {
         let mesh = lists(&missing, &mut rng);
         let found = estimate(&mesh, 50, percent(20), &mut rng).unwrap();
-        missed += u32::from(found.upper < 40);
+        missed += u32::from(found.upper_bound < 40);
     }
     println!("seed 5: missed {missed} of 2000");
     assert!((80..=220).contains(&missed), "{missed}");
@@ -329,7 +329,7 @@ fn too_few_lists_give_no_bound() {
     assert!(estimate(&mesh, 8, MISS, &mut rng).is_ok());
     // All lists of a few nodes are enough.
     let few = lists(&[0; 5], &mut rng);
-    assert_eq!(estimate(&few, 4, MISS, &mut rng).unwrap().upper, 0);
+    assert_eq!(estimate(&few, 4, MISS, &mut rng).unwrap().upper_bound, 0);
     let alone = Tally::new(member(0), [], 10).unwrap();
     assert_eq!(alone.estimate(|_| true, MISS).unwrap_err().others, 0);
 }
@@ -346,22 +346,22 @@ fn lists_of_those_who_could_not_be_asked_count_as_lacking_all() {
     for (owner, list) in (1..).zip(&mesh[1..58]) {
         tally.add(member(owner), on(list)).unwrap();
     }
-    let upper = |tally: &Tally| {
+    let upper_bound = |tally: &Tally| {
         let found = tally.estimate(|it| it.id.0 < 58, MISS).unwrap();
         assert_eq!((found.nodes, found.lists, found.missing), (60, 57, 0));
-        found.upper
+        found.upper_bound
     };
-    assert_eq!(upper(&tally), 2);
+    assert_eq!(upper_bound(&tally), 2);
     assert_eq!(
         tally.strangers().collect::<Vec<_>>(),
         [member(58), member(59)]
     );
     tally.add(member(58), on(&mesh[58])).unwrap();
-    assert_eq!(upper(&tally), 2);
+    assert_eq!(upper_bound(&tally), 2);
     // All but 57 are on both lists, and the nodes that 0 did not know are missing from its list.
     mesh[59][57] = true;
     tally.add(member(59), on(&mesh[59])).unwrap();
-    assert_eq!((tally.strangers().count(), upper(&tally)), (0, 1));
+    assert_eq!((tally.strangers().count(), upper_bound(&tally)), (0, 1));
 }
 
 #[test]
@@ -454,13 +454,15 @@ fn misses_of_many_runs_give_a_mean_and_a_bound_that_holds() {
                 misses.add(asked, missing as u16);
             }
             mean += misses.churn(others as u32).unwrap();
-            let upper = misses.largest_churn(others as u32, TENTH);
-            uppers += upper;
-            missed += u32::from(upper < churn as u32);
+            let upper_bound = misses.largest_churn(others as u32, TENTH);
+            uppers += upper_bound;
+            missed += u32::from(upper_bound < churn as u32);
         }
         let mean = f64::from(mean) / f64::from(trials);
-        let upper = f64::from(uppers) / f64::from(trials);
-        println!("seed 8, {asked} answers a run: {mean:.1}, at most {upper:.1}, missed {missed}");
+        let upper_bound = f64::from(uppers) / f64::from(trials);
+        println!(
+            "seed 8, {asked} answers a run: {mean:.1}, at most {upper_bound:.1}, missed {missed}"
+        );
         assert!((12.5..14.5).contains(&mean));
         // At most a tenth and four standard deviations, and not close to zero.
         assert!((10..=50).contains(&missed), "{missed}");
@@ -512,7 +514,7 @@ proptest! {
         prop_assume!(tally.lists() > 0);
         // All are listed, so that no node is believed dead.
         let found = tally.estimate(|_| true, MISS).unwrap();
-        prop_assert_eq!(found.upper as usize, real.unwrap());
+        prop_assert_eq!(found.upper_bound as usize, real.unwrap());
         prop_assert_eq!(found.likely, u32::from(found.missing));
     }
 }

@@ -82,13 +82,13 @@ impl History {
         let c = rng.below(nodes as u64 / 2) as u16;
         let config = Config::new(c, 0)
             .with_protocol(PROTOCOLS[rng.below(5) as usize])
-            .with_x(2)
-            .with_y(1 + rng.below(2) as u8)
+            .with_lowest(2)
+            .with_suspected(1 + rng.below(2) as u8)
             .with_lease((rng.below(2) == 0).then(|| Span::secs(6)))
             .with_patience([Span::ZERO, Span::secs(3)][rng.below(2) as usize])
             .with_exclude_limit([1, 16][rng.below(2) as usize])
             .with_frame_budget([127, 1_400][rng.below(2) as usize])
-            .with_f(rng.below(3) as u16);
+            .with_failures(rng.below(3) as u16);
         let is_mixed = rng.below(3) == 0;
         let mut history = Self {
             mesh,
@@ -181,17 +181,17 @@ impl History {
                     self.tally.deposed += 1;
                 }
                 Event::Lost { .. } => self.tally.leaders_lost += 1,
-                Event::LeaseOver { .. } => self.tally.leases_over += 1,
+                Event::LeaseExpired { .. } => self.tally.leases_over += 1,
                 Event::Ended(ballot) => {
                     assert_eq!(self.taken[&ballot], self.member(node));
                     self.tally.ended += 1;
                 }
                 Event::Regained { ballot, .. } => assert_eq!(self.last[node], Some(ballot)),
-                Event::TooFew { .. } => self.tally.too_few += 1,
+                Event::Stalled { .. } => self.tally.too_few += 1,
                 Event::Concluded { .. }
                 | Event::Measured(_)
                 | Event::Unmeasured(_)
-                | Event::Tolerates { .. } => {}
+                | Event::BoundChanged { .. } => {}
                 other => panic!("a history does not know {other:?}"),
             }
         }
@@ -303,9 +303,12 @@ impl History {
                 Delta::Confirmed(member)
             });
         }
-        let c = self.config.c.min(up.len() as u16 - 1);
+        let c = self.config.missing_from.min(up.len() as u16 - 1);
         for &node in &up {
-            let tolerate = Command::Tolerate { c, f: 0 };
+            let tolerate = Command::SetBounds {
+                missing_from: c,
+                failures: 0,
+            };
             self.mesh.command(node, tolerate).unwrap();
         }
         let knows = |it: &usize| self.last[*it].is_some();

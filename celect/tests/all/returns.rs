@@ -74,9 +74,12 @@ impl History {
         self.mesh.membership(node, delta).unwrap();
         let machine = self.mesh.machine(node).unwrap();
         let c = self.c.min(machine.members().count() as u16);
-        let f = machine.config().f;
-        if machine.config().c != c {
-            let tolerate = Command::Tolerate { c, f };
+        let f = machine.config().failures;
+        if machine.config().missing_from != c {
+            let tolerate = Command::SetBounds {
+                missing_from: c,
+                failures: f,
+            };
             self.mesh.command(node, tolerate).unwrap();
         }
     }

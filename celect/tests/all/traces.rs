@@ -147,7 +147,7 @@ impl History {
             tally.passed_over += 1;
             return;
         }
-        let lacked = |count: usize| count > usize::from(self.config.c);
+        let lacked = |count: usize| count > usize::from(self.config.missing_from);
         let safe = run.lacked.iter().find(|(_, it)| !lacked(it.len()));
         // Nodes below the first safe node may lead as well.
         if let Some((safe, by)) = safe {
@@ -216,7 +216,7 @@ fn run(seed: u64) -> Tally {
         .with_timeout(Span::secs(5))
         .with_resend(Span::secs(2))
         .with_lease((rng.below(2) == 0).then(|| Span::secs(12)))
-        .with_c(rng.below(3) as u16);
+        .with_missing_from(rng.below(3) as u16);
     let mut network = Network::new(seed, plan.topology.clone(), plan.link).unwrap();
     network.set_relays(plan.relays);
     for node in 0..nodes {

@@ -29,11 +29,11 @@ fn samples() -> Vec<Message> {
     vec![
         Message::Query {
             ballot,
-            x: 5,
-            y: 4,
+            lowest: 5,
+            suspected: 4,
             want: 200,
             exclude: members(&[7]),
-            few: true,
+            no_majority: true,
         },
         Message::Response {
             ballot,
@@ -44,14 +44,14 @@ fn samples() -> Vec<Message> {
         Message::Appoint {
             ballot,
             life: 200,
-            few: false,
+            no_majority: false,
         },
         Message::Leader {
             ballot,
             leader: Member::new(1, 1),
             renewal: 128,
             lease: Span(300),
-            state: LeaderState::Leads,
+            state: LeaderState::Leading,
             covered: members(&[2, 3]).to_vec().into(),
         },
         Message::LeaderAck { ballot, renewal: 1 },
@@ -75,7 +75,7 @@ fn samples() -> Vec<Message> {
             ballot,
             number: 1,
             source: Source::Feedback,
-            upper: 300,
+            upper_bound: 300,
             miss: 10_000,
         },
     ]
@@ -169,7 +169,7 @@ fn every_frame_keeps_the_budget() {
     }
     let measured = measured.unwrap();
     assert_eq!(
-        (measured.nodes, measured.lists, measured.upper),
+        (measured.nodes, measured.lists, measured.upper_bound),
         (40, 39, 0)
     );
     let leaders: Vec<_> = nodes.iter().map(|it| it.machine().leader()).collect();

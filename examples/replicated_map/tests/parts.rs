@@ -117,7 +117,7 @@ fn count(dir: &Path) -> (u32, Option<Slot>) {
     let (_store, replica) = open(dir, Memory::Kept).unwrap();
     let mut driver = Driver::new(replica);
     let mut rng = ChaCha12Rng::seed_from_u64(1);
-    let stand = Input::Command(Command::Stand);
+    let stand = Input::Command(Command::Campaign);
     driver.step(Time::ZERO, &mut rng, stand, |_| {}).unwrap();
     let replica = driver.machine();
     let state = replica.state().unwrap();

@@ -185,11 +185,11 @@ fn messages(
             "query",
             Message::Query {
                 ballot,
-                x: few,
-                y: few,
+                lowest: few,
+                suspected: few,
                 want: number as u16,
                 exclude: list(0),
-                few: number % 2 == 1,
+                no_majority: number % 2 == 1,
             },
         ),
         (
@@ -206,7 +206,7 @@ fn messages(
             Message::Appoint {
                 ballot,
                 life: number as u32,
-                few: number.is_multiple_of(2),
+                no_majority: number.is_multiple_of(2),
             },
         ),
         (
@@ -218,8 +218,8 @@ fn messages(
                 lease: Span(number),
                 state: match number % 3 {
                     0 => LeaderState::Ended,
-                    1 => LeaderState::Few,
-                    _ => LeaderState::Leads,
+                    1 => LeaderState::NoMajority,
+                    _ => LeaderState::Leading,
                 },
                 covered: list(0).to_vec().into(),
             },
@@ -262,7 +262,7 @@ fn messages(
                 ballot,
                 number: number as u32,
                 source: selvedge_celect::Source::Sampling,
-                upper: number as u16,
+                upper_bound: number as u16,
                 miss: number as u32,
             },
         ),

@@ -238,7 +238,7 @@ const SOON: Span = Span::millis(1);
 fn first_inputs(me: Member, nodes: u64) -> Vec<Input<Inner>> {
     let others = (1..=nodes).filter(|it| *it != me.id.0);
     let others = others.map(|id| Input::Membership(Delta::Joined(Member::new(id, FIRST))));
-    [Input::Command(Command::Epoch(1))]
+    [Input::Command(Command::SetEpoch(1))]
         .into_iter()
         .chain(others)
         .collect()
@@ -301,7 +301,7 @@ impl World {
     fn command(&self, ask: Ask) -> Command<u8, u8> {
         let group = self.group;
         match ask {
-            Ask::Epoch(members) => Command::Epoch(self.epoch_of(members)),
+            Ask::Epoch(members) => Command::SetEpoch(self.epoch_of(members)),
             Ask::Propose(update) => Command::Propose { group, update },
             Ask::Ask(payload) => Command::Ask { group, payload },
         }

@@ -163,7 +163,7 @@ impl Watch {
                 number: *number,
                 outcome: *outcome,
             }),
-            replica::Event::Leads { leader, ballot } if leader.0 == self.id(node) => {
+            replica::Event::Elected { leader, ballot } if leader.0 == self.id(node) => {
                 let led = (self.numbers.get(node).copied().unwrap_or_default(), *ballot);
                 match self.led.binary_search(&led) {
                     Ok(_) => self.leads_again = true,
@@ -176,7 +176,7 @@ impl Watch {
                     self.on_number(node, *number, Ballot::default());
                 }
             }
-            replica::Event::Leads { .. }
+            replica::Event::Elected { .. }
             | replica::Event::Fact(_)
             | replica::Event::Overtaken { .. }
             | replica::Event::Forgotten { .. }
@@ -201,7 +201,7 @@ impl Observer<Inner> for Watch {
             Event::Answered { .. }
             | Event::Entered(_)
             | Event::Left(_)
-            | Event::Unplaceable { .. } => {}
+            | Event::Unplaced { .. } => {}
         }
     }
 

@@ -115,7 +115,7 @@ impl Bench {
     }
 
     fn epoch(&mut self, epoch: u64) {
-        self.step(Input::Command(Command::Epoch(epoch))).unwrap();
+        self.step(Input::Command(Command::SetEpoch(epoch))).unwrap();
     }
 
     /// Groups that this node does not found.

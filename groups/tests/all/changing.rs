@@ -212,7 +212,7 @@ fn a_member_in_a_later_life_is_named_in_it() {
     mesh.run(Span::secs(60));
     let leader = mesh.leader(GROUP);
     let mut node = mesh.nodes.remove(&leader).unwrap();
-    node.command(Command::Epoch(3));
+    node.command(Command::SetEpoch(3));
     node.input(Input::Tick(Timer::Change(GROUP))).unwrap();
     let asks = |it: &Item<u64, Payload>| matches!(it, Item::Inquire { .. });
     assert!(!node.sent().iter().any(|it| asks(&it.1)));

@@ -53,7 +53,7 @@ fn others(group: GroupId) -> Vec<u64> {
 fn stranger(here: &[u64]) -> (One, BTreeSet<u64>) {
     let id = others(LATER)[0];
     let mut node = One::new(id, NODES, Begin::First);
-    node.command(Command::Epoch(5));
+    node.command(Command::SetEpoch(5));
     for it in here {
         node.learn(Delta::Joined(life(*it, 0)));
     }

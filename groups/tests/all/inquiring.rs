@@ -10,7 +10,7 @@ fn asking(are_silent: bool) -> (One, BTreeSet<u64>, u64) {
     let leader = mesh.leader(GROUP);
     let mut node = mesh.nodes.remove(&leader).unwrap();
     for epoch in 2.. {
-        node.command(Command::Epoch(epoch));
+        node.command(Command::SetEpoch(epoch));
         wait(&mut node);
         let sent = node.sent();
         let asked = asked(&sent);
@@ -99,7 +99,7 @@ fn nodes_that_are_silent_are_asked_so_often_and_passed_over() {
     let counters = node.machine().counters();
     assert_eq!(counters.silent, asked.len() as u64);
     assert_eq!(counters.changes, 0);
-    let unplaceable = |it: &Notified| matches!(it, Event::Unplaceable { .. });
+    let unplaceable = |it: &Notified| matches!(it, Event::Unplaced { .. });
     assert!(node.notified().iter().any(unplaceable));
 }
 

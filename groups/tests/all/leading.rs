@@ -8,22 +8,22 @@ fn a_founder_is_in_its_groups_at_its_first_input_and_waits_for_a_leader() {
     assert_eq!(founders.len(), 3);
     for (before, id) in founders.iter().enumerate() {
         let mut node = One::new(*id, 5, Begin::First);
-        node.command(Command::Epoch(1));
+        node.command(Command::SetEpoch(1));
         assert_eq!(node.notified(), [Event::Entered(GROUP)]);
         let after = PATIENCE * before as u64 + Span(PATIENCE.0 / 8);
         let due = Time::ZERO + after;
         assert_eq!(node.timers(), BTreeMap::from([(timer(GROUP), due)]));
         node.now = Time::ZERO + Span(1);
-        node.command(Command::Epoch(2));
+        node.command(Command::SetEpoch(2));
         assert_eq!(node.notified(), []);
         assert_eq!(node.timers()[&timer(GROUP)], due, "it waits on");
     }
     let other = (1..=5).find(|it| !founders.contains(it)).unwrap();
     let mut node = One::new(other, 5, Begin::First);
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
     let mut node = One::new(founders[0], 5, Begin::Again);
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
 }
 

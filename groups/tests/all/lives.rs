@@ -109,7 +109,7 @@ fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
 fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_group() {
     let first = life(ME.id.0, 3);
     let mut one = One::of(machine(first, 5, config(), Begin::First));
-    one.command(Command::Epoch(1));
+    one.command(Command::SetEpoch(1));
     let facts: Vec<_> = one.machine().stored().collect();
     assert_eq!(facts.len(), 1);
     for folds in [true, false] {

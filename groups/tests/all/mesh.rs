@@ -231,7 +231,7 @@ impl Mesh {
             reported: 0,
         };
         for id in all.clone().filter(|it| Some(*it) != down) {
-            mesh.node(id).command(Command::Epoch(1));
+            mesh.node(id).command(Command::SetEpoch(1));
             for other in all.clone().filter(|it| *it != id) {
                 mesh.node(id).learn(Delta::Joined(life(other, 0)));
             }
@@ -300,7 +300,7 @@ impl Mesh {
 
     pub(crate) fn epoch(&mut self, epoch: u64) {
         for node in self.nodes.values_mut() {
-            node.command(Command::Epoch(epoch));
+            node.command(Command::SetEpoch(epoch));
         }
         self.settle();
     }

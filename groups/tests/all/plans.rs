@@ -154,12 +154,12 @@ fn groups_change_at_different_moments_of_a_span() {
     let plan = Arc::new(plan_for(0, 1));
     let groups = Groups::new(life(1, 0), config, plan, Arc::new(site), Begin::First);
     let mut node = One::of(groups.unwrap());
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     while !(0..100).all(|id| node.machine().leads(GroupId(id))) {
         node.now = node.driver.deadline().unwrap();
         node.expire();
     }
-    node.command(Command::Epoch(2));
+    node.command(Command::SetEpoch(2));
     let now = node.now;
     let timers = node.timers().into_iter();
     let changes = timers.filter(|it| matches!(it.0, Timer::Change(_)));

@@ -37,7 +37,7 @@ fn a_member_that_is_told_of_later_members_asks_them() {
     let (mut node, others) = founder();
     let from = life(others[0], 0);
     let notified = &others[..3];
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     node.receive(from, [where_is(1, notified)]);
     assert!(finds_leader(&mut node).is_empty(), "of what it knows");
     node.receive(from, [where_is(2, notified)]);
@@ -66,7 +66,7 @@ fn what_leads_nowhere_is_looked_for_once() {
     let (mut node, others) = founder();
     let from = life(others[0], 0);
     let notified = &others[..3];
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     node.receive(from, [where_is(2, notified)]);
     for payload in 0..9 {
         let (group, payload) = (GROUP, vec![payload]);
@@ -80,7 +80,7 @@ fn what_leads_nowhere_is_looked_for_once() {
         node.receive(from, [where_is(number, notified)]);
         assert!(finds_leader(&mut node).is_empty());
     }
-    node.command(Command::Epoch(2));
+    node.command(Command::SetEpoch(2));
     for seeking in [3, 0, 0] {
         node.receive(from, [where_is(2, notified)]);
         assert_eq!(finds_leader(&mut node).len(), seeking);
@@ -92,7 +92,7 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
     let (_, others) = founder();
     let mut node = One::new(others[4], 9, Begin::First);
     let from = life(others[0], 0);
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
     // The beginning of the state.
     let page = Body::Page {
@@ -106,9 +106,9 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
     };
     node.receive(from, [replica_item(3, page)]);
     assert!(node.is_in(GROUP) && !node.timers().is_empty());
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     assert!(node.is_in(GROUP));
-    node.command(Command::Epoch(2));
+    node.command(Command::SetEpoch(2));
     assert!(!node.is_in(GROUP));
     assert_eq!(node.timers(), BTreeMap::new());
 }
@@ -116,7 +116,7 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
 #[test]
 fn a_member_that_waits_in_vain_asks_again_at_longer_and_longer_times() {
     let (mut node, others) = founder();
-    node.command(Command::Epoch(1));
+    node.command(Command::SetEpoch(1));
     let from = life(others[0], 0);
     node.receive(from, [where_is(1, &others[..3])]);
     node.sent();
@@ -189,8 +189,8 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
             };
             it.fold(&base).unwrap();
         }),
-        after(|it, _| it.command(Command::Epoch(0))),
-        after(|it, _| it.command(Command::Epoch(5))),
+        after(|it, _| it.command(Command::SetEpoch(0))),
+        after(|it, _| it.command(Command::SetEpoch(5))),
         after(|it, from| it.learn(Delta::Joined(from))),
         after(|it, from| it.receive(from, [where_is(1, &[1, 2])])),
     ];

@@ -37,7 +37,7 @@ pub enum NodeEvent {
     Groups(selvedge_kgroup::Event),
     /// All sections have a higher bound on the number of nodes from now on. Feature `estimate`.
     #[cfg(feature = "estimate")]
-    Raised(u32),
+    MaxLivesRaised(u32),
     /// The addresses that this node announces from now on. It listens at all addresses of its host
     /// and has none to advertise, so it announces the addresses from which it answers others. An
     /// empty list: it found no address, and a node that it never sent to cannot reach it. Then give

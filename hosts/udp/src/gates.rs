@@ -186,7 +186,7 @@ impl Gates {
                 controller.fenced();
                 Ok(())
             }
-            It::Waiting(_) | It::SlowPath | It::PassedOver(_) => Ok(()),
+            It::Waiting(_) | It::SlowPathTaken | It::PassedOver(_) => Ok(()),
             _ => {
                 debug_assert!(false, "no gate handles {event:?}");
                 Ok(())
@@ -381,7 +381,7 @@ mod tests {
         let guard = enter(&mut gates, &gate, 1);
         for news in [
             It::Waiting(Member::new(2, 0)),
-            It::SlowPath,
+            It::SlowPathTaken,
             It::PassedOver(Member::new(2, 0)),
         ] {
             event(&mut gates, news);

@@ -200,7 +200,10 @@ impl Handle {
     /// When the node was started without [`Setup::election`](crate::Setup::election), or has
     /// stopped.
     pub async fn tolerate(&self, c: u16, f: u16) -> Result<(), Error> {
-        let tolerate = celect::Command::Tolerate { c, f };
+        let tolerate = celect::Command::SetBounds {
+            missing_from: c,
+            failures: f,
+        };
         self.ask(selvedge::Command::Election(tolerate)).await
     }
 
@@ -210,7 +213,7 @@ impl Handle {
     /// # Errors
     /// When the machine refuses it, or the node has stopped, also before it joined.
     pub async fn bound(&self, upper: u32) -> Result<(), Error> {
-        let bound = sections::Command::Bound(upper);
+        let bound = sections::Command::SetMaxLives(upper);
         self.ask(selvedge::Command::Sections(bound)).await
     }
 

@@ -254,7 +254,7 @@ impl Task {
         let epochs = self.epoch.as_mut()?;
         let (number, left) = clock::epoch(epochs.length);
         if epochs.reported.replace(number) != Some(number) {
-            let epoch = kgroup::Command::Epoch(number);
+            let epoch = kgroup::Command::SetEpoch(number);
             let taken = self.command(selvedge::Command::Groups(epoch));
             debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
         }
@@ -371,7 +371,7 @@ impl Task {
     /// later.
     pub(crate) fn begin_alone(&mut self) {
         for seeds in [Vec::new(), self.turns.stand_ins().collect()] {
-            let seeds = membership::Command::Seeds { seeds };
+            let seeds = membership::Command::SetSeeds { seeds };
             let taken = self.command(selvedge::Command::Membership(seeds));
             debug_assert!(taken.is_ok(), "a node that joins has seeds: {taken:?}");
         }

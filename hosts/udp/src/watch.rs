@@ -104,7 +104,7 @@ impl Watch {
     /// The entry, if an event has news of it.
     fn news(&mut self, event: NodeEvent) -> Option<Option<Entry>> {
         // A new life of the node has no registration.
-        if let NodeEvent::Membership(Event::Identity(_)) = event {
+        if let NodeEvent::Membership(Event::Identified(_)) = event {
             self.is_registered = false;
         }
         if let NodeEvent::Groups(kgroup::Event::Map { map, event }) = event

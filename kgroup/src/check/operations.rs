@@ -114,7 +114,7 @@ impl World {
     /// All nodes learn of each other, and the map is founded while its founders know that they are.
     fn begin(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for at in 0..self.mesh.seats().len() {
-            self.play(Operation::Command(at, Command::Epoch(1)), bytes)?;
+            self.play(Operation::Command(at, Command::SetEpoch(1)), bytes)?;
             self.play(Operation::Introduce(at), bytes)?;
         }
         let (key, expected) = ("a".into(), Expected::Any);

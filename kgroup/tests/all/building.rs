@@ -108,7 +108,7 @@ impl Building {
         }
         for at in 0..building.members.len() {
             building.meet(at);
-            building.net.command(at, Command::Epoch(1)).unwrap();
+            building.net.command(at, Command::SetEpoch(1)).unwrap();
         }
         building
     }
@@ -145,7 +145,7 @@ impl Building {
         let machine = self.machine(me, Begin::Again);
         self.net.restart(at, me, machine).unwrap();
         self.meet(at);
-        self.net.command(at, Command::Epoch(1)).unwrap();
+        self.net.command(at, Command::SetEpoch(1)).unwrap();
         for other in 0..self.members.len() {
             if other != at && self.net.is_up(other) {
                 self.net.membership(other, Delta::Joined(me)).unwrap();
@@ -197,7 +197,7 @@ impl Building {
             self.net.restart(at, me, machine).unwrap();
         }
         for at in nodes {
-            self.net.command(at, Command::Epoch(1)).unwrap();
+            self.net.command(at, Command::SetEpoch(1)).unwrap();
             self.meet(at);
         }
     }

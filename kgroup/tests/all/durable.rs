@@ -143,7 +143,7 @@ fn groups_that_move_between_two_losses_of_power_keep_what_they_hold() {
     let mut marks = BTreeMap::new();
     for epoch in 2..8 {
         for at in 0..9 {
-            house.net.command(at, Command::Epoch(epoch)).unwrap();
+            house.net.command(at, Command::SetEpoch(epoch)).unwrap();
         }
         house.trigger(epoch as usize, 0, epoch);
         house.run(Span::secs(12));
@@ -210,7 +210,7 @@ fn facts_of_three() -> Vec<Vec<Fact<Held>>> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut facts = vec![Vec::new(); 3];
     let mut inputs: Vec<(usize, Input<Kgroup>)> = Vec::new();
-    inputs.extend((0..3).map(|at| (at, Input::Command(Command::Epoch(1)))));
+    inputs.extend((0..3).map(|at| (at, Input::Command(Command::SetEpoch(1)))));
     for tenth in 0..20 {
         let now = Time::ZERO + Span::millis(100) * tenth;
         for at in 0..3 {
@@ -328,7 +328,7 @@ fn moved(seed: u64) -> Building {
     let mut house = Building::new(seed, 4, 4, 0, Link::default(), [once()]);
     house.run(Span::secs(5));
     for at in 0..4 {
-        house.net.command(at, Command::Epoch(2 + seed)).unwrap();
+        house.net.command(at, Command::SetEpoch(2 + seed)).unwrap();
     }
     house.run(Span::secs(15));
     house

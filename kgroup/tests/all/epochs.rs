@@ -27,7 +27,7 @@ fn run(seed: u64, epoch: Span, takes: Span, routine: Definition) -> (Span, Build
     loop {
         number += 1;
         for at in 0..5 {
-            house.net.command(at, Command::Epoch(number)).unwrap();
+            house.net.command(at, Command::SetEpoch(number)).unwrap();
         }
         let next = house.net.now() + epoch;
         while house.net.now() < next {

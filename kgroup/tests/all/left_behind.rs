@@ -33,7 +33,7 @@ fn id(at: usize) -> NodeId {
 fn say_epoch(house: &mut Building, epoch: u64) {
     for at in 0..9 {
         if house.net.is_up(at) {
-            house.net.command(at, Command::Epoch(epoch)).unwrap();
+            house.net.command(at, Command::SetEpoch(epoch)).unwrap();
         }
     }
 }
@@ -159,11 +159,11 @@ fn a_leader_that_was_cut_off_gives_up_when_an_epoch_begins() {
         "no message reaches it"
     );
     house.net.partition(&[[old].as_slice(), &others]).unwrap();
-    house.net.command(old, Command::Epoch(2)).unwrap();
+    house.net.command(old, Command::SetEpoch(2)).unwrap();
     house.run(Span::secs(5));
     house.net.heal();
     // Its own choice would not change anything.
-    house.net.command(old, Command::Epoch(1)).unwrap();
+    house.net.command(old, Command::SetEpoch(1)).unwrap();
     house.run(Span::secs(5));
     let leader = house.leader(CLUSTER);
     assert!(leader.len() == 1 && leader[0] != old, "{leader:?}");
@@ -234,7 +234,7 @@ fn a_leader_that_is_dead_is_not_followed_for_ever() {
     let following = |house: &Building| house.net.machines().filter(follows).count();
     assert_eq!(following(&house), 1, "itself");
     // A round of its own.
-    house.net.command(dead, Command::Epoch(2)).unwrap();
+    house.net.command(dead, Command::SetEpoch(2)).unwrap();
     let mut believed = 0..100;
     let is_believed = believed.any(|_| {
         house.run(Span::millis(1));

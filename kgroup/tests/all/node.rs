@@ -121,7 +121,7 @@ impl Alone {
 
     /// Leads all groups that it founds: it is their only member.
     fn lead(&mut self) {
-        self.input(Input::Command(Command::Epoch(1)));
+        self.input(Input::Command(Command::SetEpoch(1)));
         while !(self.driver.machine().groups().groups())
             .all(|it| self.driver.machine().groups().leads(it))
         {
@@ -220,7 +220,7 @@ fn a_proposal_that_is_too_long_is_counted() {
     let mut driver = Driver::new(node);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut now = Time::ZERO;
-    let input = Input::Command(Command::Epoch(1));
+    let input = Input::Command(Command::SetEpoch(1));
     driver.step(now, &mut rng, input, |_| ()).unwrap();
     while driver.machine().leads().next().is_none() {
         now = driver.deadline().unwrap();

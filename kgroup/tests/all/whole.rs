@@ -75,7 +75,7 @@ fn groups_move_with_epochs_and_keep_what_they_hold() {
     let mut members = Vec::new();
     for epoch in 2..8 {
         for at in 0..9 {
-            house.net.command(at, Command::Epoch(epoch)).unwrap();
+            house.net.command(at, Command::SetEpoch(epoch)).unwrap();
         }
         house.run(Span::secs(15));
         house.trigger(epoch as usize, 0, epoch);
@@ -263,7 +263,7 @@ fn nodes_whose_epochs_differ_do_not_move_groups_for_ever() {
     house.run(Span::secs(5));
     for at in 0..9 {
         let epoch = 2 + at as u64 % 3;
-        house.net.command(at, Command::Epoch(epoch)).unwrap();
+        house.net.command(at, Command::SetEpoch(epoch)).unwrap();
     }
     house.run(Span::secs(300));
     for group in house.site.groups() {
@@ -320,7 +320,7 @@ fn members_that_are_gone_wait_for_no_epoch() {
         let mut house = Building::new(8, 9, 8, 1, Link::default(), []);
         house.run(Span::secs(15));
         for at in 0..9 {
-            house.net.command(at, Command::Epoch(2)).unwrap();
+            house.net.command(at, Command::SetEpoch(2)).unwrap();
         }
         let ended = NodeId(victim as u64 + 1);
         let names_it = |house: &Building, group| {
@@ -358,7 +358,7 @@ fn a_node_that_leads_a_group_no_more_has_none_of_its_timers() {
             house.trigger(0, routine, epoch);
         }
         for at in 0..9 {
-            house.net.command(at, Command::Epoch(epoch)).unwrap();
+            house.net.command(at, Command::SetEpoch(epoch)).unwrap();
         }
         for _ in 0..1_000 {
             house.run(Span::millis(15));

@@ -29,7 +29,7 @@ impl World {
         // Some clocks stay wrong.
         for id in self.ids() {
             let lead = self.pick(&[0, 0, 0, 1, 50]);
-            self.command(id, Command::Epoch(epoch + lead));
+            self.command(id, Command::SetEpoch(epoch + lead));
         }
         self.notify_all();
     }
@@ -159,7 +159,7 @@ impl World {
             self.epoch += 1;
             for id in self.ids() {
                 let epoch = self.epoch;
-                self.command(id, Command::Epoch(epoch));
+                self.command(id, Command::SetEpoch(epoch));
             }
             asked.retain(|it| !self.has_run_since(it.0, it.1));
         }
@@ -306,10 +306,10 @@ impl World {
     pub(crate) fn clock_is_wrong(&mut self, id: u64) {
         let by = 1 + self.below(4);
         let epoch = self.epoch + by;
-        self.command(id, Command::Epoch(epoch));
+        self.command(id, Command::SetEpoch(epoch));
         if self.percent(50) {
             let epoch = self.epoch;
-            self.command(id, Command::Epoch(epoch));
+            self.command(id, Command::SetEpoch(epoch));
         }
         self.epoch = self.epoch.max(epoch);
     }

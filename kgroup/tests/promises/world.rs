@@ -126,7 +126,7 @@ impl History for World {
 
     fn began(&mut self, me: Member) {
         let epoch = self.epoch;
-        self.command(me.id.0, Command::Epoch(epoch));
+        self.command(me.id.0, Command::SetEpoch(epoch));
         self.meet(me);
         self.ask_again(me.id.0);
     }
@@ -185,7 +185,7 @@ impl History for World {
 
     fn happens(&mut self, what: Own) {
         match what {
-            Own::Epoch(to, epoch) => self.command(to, Command::Epoch(epoch)),
+            Own::Epoch(to, epoch) => self.command(to, Command::SetEpoch(epoch)),
             Own::Arrives { by, ticket, value } => self.arrives(by, ticket, value),
             Own::Answers(by, ticket, outcome) => {
                 self.command_of(by, Command::Acted { ticket, outcome });

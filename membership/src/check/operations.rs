@@ -188,7 +188,7 @@ impl<'a> World<'a> {
         let id = NodeId(self.offset() + u64::from(bytes.take()) % (seats.len() as u64 + 1));
         match bytes.take() % 8 {
             0..=1 => Command::Join { seeds: vec![id] },
-            2 => Command::Seeds { seeds: vec![id] },
+            2 => Command::SetSeeds { seeds: vec![id] },
             3 => Command::Leave,
             4 => Command::SetMetadata(Metadata(decoder::payload(bytes))),
             5 => Command::SetDistance {
@@ -196,7 +196,7 @@ impl<'a> World<'a> {
                 distance: bytes.take().into(),
             },
             6 => Command::Broadcast(decoder::payload(bytes)),
-            _ if bytes.flip() => Command::Configure(Box::new(config(bytes))),
+            _ if bytes.flip() => Command::SetConfig(Box::new(config(bytes))),
             _ => {
                 let known = seats.iter().find(|seat| seat.me().id == id);
                 let member = known.map_or(Member::default(), |seat| seat.me());

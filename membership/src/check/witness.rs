@@ -77,14 +77,14 @@ impl Witness {
 impl Observer<Membership> for Witness {
     fn event(&mut self, node: usize, event: &Event) {
         match event {
-            Event::Identity(me) => self.identity(node, *me),
-            Event::Membership(Delta::Joined(member) | Delta::Refuted(member)) => {
+            Event::Identified(me) => self.identity(node, *me),
+            Event::Changed(Delta::Joined(member) | Delta::Refuted(member)) => {
                 self.joined(node, *member);
             }
-            Event::Membership(Delta::Left(member)) => self.left(node, *member),
-            Event::Membership(Delta::Suspected(_) | Delta::Failed(_) | Delta::Confirmed(_))
-            | Event::Metadata(_)
-            | Event::Broadcast { .. }
+            Event::Changed(Delta::Left(member)) => self.left(node, *member),
+            Event::Changed(Delta::Suspected(_) | Delta::Failed(_) | Delta::Confirmed(_))
+            | Event::MetadataChanged(_)
+            | Event::BroadcastReceived { .. }
             | Event::Left => {}
         }
     }

@@ -106,7 +106,7 @@ fn a_list_grows_when_its_limit_is_raised() {
         ring.nodes[0].machine().members().count()
     };
     assert_eq!(notify(&mut ring), 5);
-    ring.command(0, Command::Configure(Box::new(config(9))))
+    ring.command(0, Command::SetConfig(Box::new(config(9))))
         .unwrap();
     assert_eq!(notify(&mut ring), 9);
 }
@@ -193,7 +193,7 @@ fn broadcasts_arrive_once_at_every_other_node() {
     }
     for node in [0, 1, 3, 4] {
         let arrived = ring.events.iter().filter(|(at, event)| {
-            let expected = Event::Broadcast {
+            let expected = Event::BroadcastReceived {
                 origin: Member::new(2, 7),
                 payload: Box::new(*b"hello"),
             };
@@ -205,7 +205,7 @@ fn broadcasts_arrive_once_at_every_other_node() {
         !ring
             .events
             .iter()
-            .any(|(at, event)| *at == 2 && matches!(event, Event::Broadcast { .. }))
+            .any(|(at, event)| *at == 2 && matches!(event, Event::BroadcastReceived { .. }))
     );
 }
 
@@ -219,7 +219,7 @@ fn each_of_many_broadcasts_arrives() {
         ring.periods(3, |_, _, _| true);
     }
     let arrived = ring.events.iter().filter_map(|(at, event)| match event {
-        Event::Broadcast { payload, .. } if *at == 1 => Some(payload.to_vec()),
+        Event::BroadcastReceived { payload, .. } if *at == 1 => Some(payload.to_vec()),
         _ => None,
     });
     assert!(arrived.eq((0..300_u16).map(|number| number.to_le_bytes().to_vec())));
@@ -240,7 +240,7 @@ fn metadata_spreads_and_changes() {
             );
             assert!(
                 ring.events
-                    .contains(&(observer, Event::Metadata(Member::new(1, 7))))
+                    .contains(&(observer, Event::MetadataChanged(Member::new(1, 7))))
             );
         }
     }
@@ -322,11 +322,11 @@ fn refusals_say_why_and_change_nothing() {
             Reject::UnknownMember(NodeId(1)),
         ),
         (
-            Command::Configure(Box::new(plain().with_relays(17))),
+            Command::SetConfig(Box::new(plain().with_relays(17))),
             Reject::Config(OutOfRange(Setting::number("relays", 17, 0, 16)).into()),
         ),
         (
-            Command::Configure(Box::new(plain().with_probe_timeout(Span::secs(1)))),
+            Command::SetConfig(Box::new(plain().with_probe_timeout(Span::secs(1)))),
             Reject::Config(ConfigError::ProbeTimeout {
                 probe_timeout: Span::secs(1),
                 period: Span::secs(1),
@@ -455,7 +455,7 @@ fn settings_change_while_running() {
         let config = plain()
             .with_period(Span::millis(500))
             .with_selection(selection);
-        ring.command(2, Command::Configure(Box::new(config)))
+        ring.command(2, Command::SetConfig(Box::new(config)))
             .unwrap();
         let before = ring.nodes[2].machine().counters().probes;
         ring.periods(10, |_, _, _| true);
@@ -489,7 +489,7 @@ fn queues_give_up_the_oldest_and_count_it() {
     let notified = ring
         .events
         .iter()
-        .filter(|(_, event)| matches!(event, Event::Broadcast { .. }));
+        .filter(|(_, event)| matches!(event, Event::BroadcastReceived { .. }));
     assert_eq!(notified.count(), 5);
 }
 

@@ -97,7 +97,7 @@ fn the_longest_metadata_fits_a_page_at_every_budget() {
 }
 
 fn with_frames_of(budget: u16) -> Command {
-    Command::Configure(Box::new(widest(budget)))
+    Command::SetConfig(Box::new(widest(budget)))
 }
 
 /// Also while it says good-bye, and when it asks to be let in again.
@@ -180,7 +180,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
         );
         assert!(
             ring.events
-                .contains(&(node, Event::Broadcast { origin, payload }))
+                .contains(&(node, Event::BroadcastReceived { origin, payload }))
         );
     }
     // Its own application still gets it.
@@ -195,7 +195,7 @@ fn what_fits_no_frame_any_more_holds_up_no_news() {
 fn broadcasts_arrive_once_after_the_limit_was_raised() {
     let none = plain().with_broadcast_limit(0);
     let mut ring = Ring::joined(2, &none);
-    ring.command(0, Command::Configure(Box::new(plain())))
+    ring.command(0, Command::SetConfig(Box::new(plain())))
         .unwrap();
     let origin = Member::new(1, 7);
     for number in (0..8 * 32).chain(0..8 * 32) {
@@ -217,6 +217,6 @@ fn broadcasts_arrive_once_after_the_limit_was_raised() {
     let arrived = ring
         .events
         .iter()
-        .filter(|(_, event)| matches!(event, Event::Broadcast { .. }));
+        .filter(|(_, event)| matches!(event, Event::BroadcastReceived { .. }));
     assert_eq!(arrived.count(), 8 * 32);
 }

@@ -19,7 +19,7 @@ use selvedge_membership::{
 
 fn notified(lone: &Lone) -> Vec<Delta> {
     let delta = |effect: &Effect<_>| match effect {
-        Effect::Event(Event::Membership(delta)) => Some(*delta),
+        Effect::Event(Event::Changed(delta)) => Some(*delta),
         _ => None,
     };
     lone.effects.iter().filter_map(delta).collect()

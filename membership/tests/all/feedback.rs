@@ -172,7 +172,7 @@ fn a_silent_member_is_probed_however_far_it_is() {
 fn without_passive_feedback_the_far_are_left_alone() {
     let mut lone = passive(1_000);
     let config = lone.driver.machine().config().clone().with_passive(None);
-    lone.command(Command::Configure(Box::new(config)));
+    lone.command(Command::SetConfig(Box::new(config)));
     for _ in 0..30 {
         lone.period(None);
     }
@@ -188,7 +188,7 @@ fn feedback_declares_nobody_failed() {
     let is_failure = |effect: &Effect<Membership>| {
         matches!(
             effect,
-            Effect::Event(Event::Membership(selvedge_core::Delta::Failed(_)))
+            Effect::Event(Event::Changed(selvedge_core::Delta::Failed(_)))
         )
     };
     assert!(!lone.effects.iter().any(is_failure));

@@ -79,8 +79,8 @@ fn a_cluster_under_loss_keeps_all_its_members() {
         let mut suspected = 0;
         for (at, node, event) in network.drain_events() {
             match event {
-                Event::Membership(Delta::Suspected(_)) => suspected += 1,
-                Event::Membership(Delta::Failed(member)) => {
+                Event::Changed(Delta::Suspected(_)) => suspected += 1,
+                Event::Changed(Delta::Failed(member)) => {
                     panic!("seed {seed}: {member:?} failed at node {node}, {at:?}")
                 }
                 _ => {}

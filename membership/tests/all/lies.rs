@@ -30,7 +30,7 @@ fn mesh(nodes: u64, config: &Config) -> Ring {
     let mut ring = Ring::joined(nodes, &trusting);
     for node in 0..ring.nodes.len() {
         let config = Box::new(config.clone());
-        ring.command(node, Command::Configure(config)).unwrap();
+        ring.command(node, Command::SetConfig(config)).unwrap();
     }
     ring
 }
@@ -136,7 +136,7 @@ fn that_the_failed_have_left_is_believed_of_few() {
     let mut ring = mesh(NODES, &settings());
     let configure = |ring: &mut Ring, hearsay_limit| {
         let config = settings().with_hearsay_limit(hearsay_limit);
-        let command = Command::Configure(Box::new(config));
+        let command = Command::SetConfig(Box::new(config));
         ring.command(0, command).unwrap();
     };
     configure(&mut ring, 0);

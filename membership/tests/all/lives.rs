@@ -231,7 +231,7 @@ fn comes_back_as(incarnation: u32) -> Member {
     ring.settle(|_, _, _| true);
     ring.periods(10, |_, _, _| true);
     let me = ring.nodes[1].machine().me();
-    let identity = |(node, event): &(usize, Event)| *node == 1 && *event == Event::Identity(me);
+    let identity = |(node, event): &(usize, Event)| *node == 1 && *event == Event::Identified(me);
     assert!(ring.events.iter().any(identity));
     for observer in [0, 2] {
         assert_eq!(
@@ -322,7 +322,7 @@ fn a_joining_node_asks_its_new_seeds_and_begins_a_mesh_without_any() {
         ring.command(node, join).unwrap();
     }
     ring.periods(2, |_, _, _| true);
-    let seeds = |id| Command::Seeds {
+    let seeds = |id| Command::SetSeeds {
         seeds: vec![NodeId(id)],
     };
     ring.command(1, seeds(0)).unwrap();
@@ -343,7 +343,7 @@ fn a_joining_node_asks_its_new_seeds_and_begins_a_mesh_without_any() {
 #[test]
 fn an_idle_node_takes_its_seeds_with_the_next_join() {
     let mut ring = Ring::new(1, &plain());
-    let seeds = Command::Seeds { seeds: vec![] };
+    let seeds = Command::SetSeeds { seeds: vec![] };
     assert_eq!(ring.command(0, seeds), Err(Reject::NotJoined));
 }
 
@@ -426,7 +426,7 @@ fn who_lives_and_hears_that_it_left_goes_on_in_a_later_life() {
     }
     let present = Member::new(2, 8);
     assert_eq!(ring.nodes[2].machine().me(), present);
-    assert!(ring.events.contains(&(2, Event::Identity(present))));
+    assert!(ring.events.contains(&(2, Event::Identified(present))));
     ring.periods(10, |_, _, _| true);
     for observer in [0, 1] {
         let view = ring.nodes[observer].machine().member(NodeId(2)).unwrap();

@@ -92,7 +92,7 @@ fn the_metadata_of_a_newcomer_is_told_where_it_has_any() {
     notify(&mut ring, news(), named, 0, Claim::Alive(word("new")));
     let none = Claim::Alive(Metadata::default());
     notify(&mut ring, news(), nameless, 0, none);
-    let notified = |member| ring.events.contains(&(0, Event::Metadata(member)));
+    let notified = |member| ring.events.contains(&(0, Event::MetadataChanged(member)));
     assert!(notified(named) && !notified(nameless), "{:?}", ring.events);
 }
 
@@ -109,7 +109,7 @@ fn who_failed_on_another_list_and_answers_a_relay_has_the_metadata_of_its_revisi
     );
     reached_by_relay(&mut ring, member);
     assert_eq!(listed(&ring, 2), (Status::Alive, 1, "new".into()));
-    assert!(ring.events.contains(&(0, Event::Metadata(member))));
+    assert!(ring.events.contains(&(0, Event::MetadataChanged(member))));
 }
 
 /// The other list knows of the revision alone. A node that adopted it would send the old metadata
@@ -141,7 +141,7 @@ fn a_page_about_a_suspect_or_failed_member_brings_its_metadata() {
         let (status, revision, metadata) = listed(&ring, 2);
         assert_ne!(status, Status::Alive);
         assert_eq!((revision, metadata), (3, "new".into()));
-        assert!(ring.events.contains(&(0, Event::Metadata(member))));
+        assert!(ring.events.contains(&(0, Event::MetadataChanged(member))));
     }
 }
 

@@ -147,7 +147,7 @@ impl Gateway {
             .leader()
             .is_some_and(|it| !self.ended.contains(&it.0));
         if !is_led && replica.votes() {
-            let stand = Input::Command(Command::Stand);
+            let stand = Input::Command(Command::Campaign);
             // One that stands already, or holds no tables, tries again at the next review.
             let _refused = self.step(stand, cx);
         }
@@ -161,7 +161,7 @@ impl Gateway {
         let me = self.me.id;
         let best = self.tables().and_then(|it| it.best_manager(&here, me));
         if let Some(best) = best.filter(|it| *it != me) {
-            let hand_over = Input::Command(Command::HandOver(best));
+            let hand_over = Input::Command(Command::TransferLeadership(best));
             if self.step(hand_over, cx).is_ok() {
                 self.counters.0.handed_over += 1;
             }

@@ -21,7 +21,7 @@ impl Gateway {
         match event {
             Notified::Applied { outcome, .. } => self.on_outcome(outcome, cx),
             Notified::Installed(_) => self.on_installed(cx),
-            Notified::Leads { .. } | Notified::Deposed(_) => self.look_whether_it_manages(cx),
+            Notified::Elected { .. } | Notified::Deposed(_) => self.look_whether_it_manages(cx),
             Notified::Configured { .. } => {
                 self.on_configured(cx);
                 // One that is on the list again, and kept its tables, looked after no follower meanwhile.

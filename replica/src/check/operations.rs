@@ -128,11 +128,14 @@ impl World {
             27 => Operation::Pause(seat),
             28 => Operation::Resume(seat),
             29 if self.watch.settings.is_hostile => return self.forge(seat, bytes),
-            29 => Operation::Command(seat, Command::Stand),
+            29 => Operation::Command(seat, Command::Campaign),
             30 if self.watch.settings.changes => return self.configure(seat, bytes),
             30 => {
                 let to = 1 + usize::from(bytes.take()) % self.mesh.seats().len();
-                Operation::Command(seat, Command::HandOver(selvedge_core::NodeId(to as u64)))
+                Operation::Command(
+                    seat,
+                    Command::TransferLeadership(selvedge_core::NodeId(to as u64)),
+                )
             }
             _ => Operation::Introduce(seat),
         };

@@ -258,8 +258,8 @@ impl Setup {
             Ask::Propose(update) => Command::Propose(update),
             Ask::ProposeAll(updates) => Command::ProposeAll(updates.to_vec()),
             Ask::Read(number) => Command::Read(number),
-            Ask::Stand => Command::Stand,
-            Ask::HandOver(to) => Command::HandOver(NodeId(to)),
+            Ask::Stand => Command::Campaign,
+            Ask::HandOver(to) => Command::TransferLeadership(NodeId(to)),
             Ask::Configure(ids) => {
                 let mut next = self.configuration();
                 let voters = ids.iter().map(|id| Voter::new(Member::new(*id, 0)));
@@ -304,7 +304,7 @@ impl Setup {
             events: Vec::new(),
         };
         if let Some(id) = self.led_by {
-            past.take(id, Input::Command(Command::Stand));
+            past.take(id, Input::Command(Command::Campaign));
         }
         let idles = |it: &Driver<Replica<Journal>>| it.timers().next().is_none();
         debug_assert!(
@@ -336,7 +336,7 @@ impl Setup {
             Timer::Tied => !state.nodes().any(|it| is_tied_to(state, me, it)),
             Timer::Resend
             | Timer::Commit
-            | Timer::Stand
+            | Timer::Campaign
             | Timer::Pending
             | Timer::Watch
             | Timer::Fetch

@@ -109,7 +109,7 @@ impl Observer<Replica<Journal>> for Watch {
                 number: *number,
                 outcome: *outcome,
             }),
-            Event::Leads { leader, ballot } if leader.0 == node as u64 + 1 => {
+            Event::Elected { leader, ballot } if leader.0 == node as u64 + 1 => {
                 let led = (self.numbers.get(node).copied().unwrap_or_default(), *ballot);
                 match self.led.binary_search(&led) {
                     Ok(_) => self.leads_again = true,
@@ -126,7 +126,7 @@ impl Observer<Replica<Journal>> for Watch {
                 self.asked.retain(|it| it.node != node || it.read != *read);
             }
             Event::Installed(_) => self.has_installed = true,
-            Event::Leads { .. }
+            Event::Elected { .. }
             | Event::Fact(_)
             | Event::Overtaken { .. }
             | Event::Forgotten { .. }

@@ -72,7 +72,7 @@ fn live(machine: Machine) {
     };
     let inputs = [
         Input::Membership(Delta::Joined(from)),
-        Input::Command(Command::Stand),
+        Input::Command(Command::Campaign),
         Input::Command(Command::Propose(op(3))),
         Input::Message { from, message },
         Input::Command(Command::Read(1)),

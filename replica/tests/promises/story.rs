@@ -246,11 +246,11 @@ fn action(world: &mut World) {
             }
         }
         34 => {
-            world.command(id, Command::Stand);
+            world.command(id, Command::Campaign);
         }
         35..37 => {
             for &it in &ids {
-                world.command(it, Command::HandOver(NodeId(other)));
+                world.command(it, Command::TransferLeadership(NodeId(other)));
             }
         }
         37 => world.snapshot(id),

@@ -95,7 +95,7 @@ impl Building {
         };
         for at in 0..NODES as usize {
             building.net.add(member(at), node(member(at))).unwrap();
-            building.ask(at, kgroup::Command::Epoch(1));
+            building.ask(at, kgroup::Command::SetEpoch(1));
             building.join(at);
         }
         building
@@ -270,12 +270,12 @@ fn a_later_life_of_one_machine_begins_again_and_in_the_epoch_that_was_given() {
     let founded = building.kgroup(3).groups().groups().count();
     assert!(founded > 0);
     let first = building.kgroup(3).me();
-    building.ask(3, kgroup::Command::Epoch(2));
+    building.ask(3, kgroup::Command::SetEpoch(2));
     let leave = Command::Membership(membership::Command::Leave);
     building.net.command(3, leave).unwrap();
     building.run(Span::secs(10));
     assert_eq!(building.net.machine(3).unwrap().kgroup(), None);
-    building.ask(3, kgroup::Command::Epoch(7));
+    building.ask(3, kgroup::Command::SetEpoch(7));
     building.join(3);
     while building.net.machine(3).unwrap().kgroup().is_none() {
         building.run(Span::millis(1));
@@ -358,7 +358,7 @@ fn a_node_without_this_part_says_so() {
     let mut plain = alone(plain);
     let refused = receive(&mut plain, greeting(&site()));
     assert_eq!(refused, Err(Reject::NoCoordination));
-    let epoch = Input::Command(Command::Groups(kgroup::Command::Epoch(1)));
+    let epoch = Input::Command(Command::Groups(kgroup::Command::SetEpoch(1)));
     assert_eq!(step(&mut plain, epoch), Err(Reject::NoCoordination));
 }
 

@@ -150,7 +150,7 @@ impl Story {
             let node = crate::coordination::node_of(next, Begin::Again);
             self.building.net.restart(at, next, node).unwrap();
             let epoch = self.epoch;
-            self.building.ask(at, kgroup::Command::Epoch(epoch));
+            self.building.ask(at, kgroup::Command::SetEpoch(epoch));
             self.building.join(at);
         }
         self.run(NAMED);
@@ -165,7 +165,7 @@ impl Story {
         for at in 0..COUNT {
             if self.building.net.is_up(at) {
                 let epoch = self.epoch;
-                self.building.ask(at, kgroup::Command::Epoch(epoch));
+                self.building.ask(at, kgroup::Command::SetEpoch(epoch));
             }
         }
     }

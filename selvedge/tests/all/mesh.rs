@@ -148,7 +148,7 @@ fn estimates_raise_the_bound_and_never_lower_it() {
     network.run_for(Span::secs(25));
     let raised = |network: &mut Network<Node>| -> Vec<u32> {
         let raised = |(_, node, event)| match event {
-            Event::Raised(upper) if node == 7 => Some(upper),
+            Event::MaxLivesRaised(upper) if node == 7 => Some(upper),
             _ => None,
         };
         network.drain_events().filter_map(raised).collect()
@@ -161,8 +161,11 @@ fn estimates_raise_the_bound_and_never_lower_it() {
     let bound = |network: &Network<Node>| {
         let sections = network.machine(7).unwrap().sections().unwrap();
         let camera = sections.get(name()).unwrap();
-        assert_eq!(camera.config().upper, sections.config().section.upper);
-        camera.config().upper
+        assert_eq!(
+            camera.config().max_lives,
+            sections.config().section.max_lives
+        );
+        camera.config().max_lives
     };
     assert_eq!(bound(&network), first[0]);
     network.run_until(Time::ZERO + Span::secs(300));
@@ -171,7 +174,7 @@ fn estimates_raise_the_bound_and_never_lower_it() {
     assert!(all.is_sorted_by(|a, b| a < b), "{all:?}");
     assert_eq!(all.last(), Some(&bound(&network)));
     // An operator may lower it.
-    ask(&mut network, 7, sections::Command::Bound(20));
+    ask(&mut network, 7, sections::Command::SetMaxLives(20));
     assert_eq!(bound(&network), 20);
 }
 
@@ -315,10 +318,23 @@ fn both_sides_of_a_cut_are_led_and_one_of_the_two_leads_all_when_it_heals() {
 #[test]
 fn no_more_lists_are_asked_for_than_there_are() {
     let mut network = electors(4, 9, 2);
-    let c = |network: &Network<Node>| network.machine(3).unwrap().celect().unwrap().config().c;
+    let c = |network: &Network<Node>| {
+        network
+            .machine(3)
+            .unwrap()
+            .celect()
+            .unwrap()
+            .config()
+            .missing_from
+    };
     run_until_led(&mut network, &[0, 1, 2, 3], |_| true);
     assert_eq!(c(&network), 3);
-    let tolerate = |c| Command::Election(celect::Command::Tolerate { c, f: 0 });
+    let tolerate = |c| {
+        Command::Election(celect::Command::SetBounds {
+            missing_from: c,
+            failures: 0,
+        })
+    };
     network.command(3, tolerate(2)).unwrap();
     assert_eq!(c(&network), 2);
     network.command(3, tolerate(7)).unwrap();

@@ -9,7 +9,7 @@ use selvedge_core::Member;
 use crate::{Camera, Event, Token};
 
 /// The lives that were present at some time since a request was opened: the promises hold for at
-/// most [`Config::upper`](crate::Config::upper).
+/// most [`Config::max_lives`](crate::Config::max_lives).
 #[derive(Clone, Copy, Debug, Default)]
 struct Span {
     lives: u32,
@@ -46,8 +46,8 @@ impl Oracle {
     }
 
     /// Returns true if the assumptions of the promises allow one more life.
-    pub(super) fn may_begin(&self, upper: u32) -> bool {
-        self.open.values().all(|span| span.lives < upper)
+    pub(super) fn may_begin(&self, max_lives: u32) -> bool {
+        self.open.values().all(|span| span.lives < max_lives)
     }
 
     pub(super) fn begins(&mut self, member: Member) {
@@ -75,7 +75,7 @@ impl Oracle {
             self.open.get_mut(&me)
         };
         if let Some(span) = span {
-            span.quorum = machine.config().upper / 2 + 1;
+            span.quorum = machine.config().max_lives / 2 + 1;
         }
     }
 
@@ -122,7 +122,9 @@ impl Oracle {
                 }
                 self.allowed(format!("{who:?} is fenced by {by:?}"))
             }
-            Event::SlowPath | Event::Waiting(_) | Event::Cancelled | Event::Refused(_) => Ok(()),
+            Event::SlowPathTaken | Event::Waiting(_) | Event::Cancelled | Event::Refused(_) => {
+                Ok(())
+            }
         }
     }
 

@@ -45,7 +45,7 @@ impl Settings {
         let spare = bytes.pick(nodes);
         let [flags, kind] = [bytes.take(), bytes.take()];
         let has = |bit: u8| flags & bit != 0;
-        let upper = (nodes + spare) as u32;
+        let max_lives = (nodes + spare) as u32;
         let mut config = Config {
             keep: has(1),
             multicast: !has(2),
@@ -57,10 +57,10 @@ impl Settings {
                 _ => u32::MAX,
             },
             refresh: Span::secs(4),
-            ..Config::new(upper)
+            ..Config::new(max_lives)
         };
         if has(32) {
-            config.frame_budget = Config::radio(upper).frame_budget;
+            config.frame_budget = Config::radio(max_lives).frame_budget;
         }
         let mut limits = (config.peer_limit, config.peer_limit);
         if has(16) {
@@ -91,7 +91,7 @@ impl Settings {
         }
         if settings.may_forget() && settings.config.tree_patience == 0 {
             // Otherwise a child in a tree would be asked for ever after its end was forgotten.
-            settings.config.tree_patience = Config::new(upper).tree_patience;
+            settings.config.tree_patience = Config::new(max_lives).tree_patience;
         }
         settings
     }
@@ -132,7 +132,7 @@ impl Settings {
         };
         if mesh & 32 != 0 && self.graph != Graph::Full {
             self.nodes += MORE_NODES;
-            self.config.upper += MORE_NODES as u32;
+            self.config.max_lives += MORE_NODES as u32;
         }
     }
 

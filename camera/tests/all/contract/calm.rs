@@ -124,7 +124,7 @@ impl World<'_> {
         let Some(node) = &self.nodes[place] else {
             return false;
         };
-        let upper = self.watch.lives[node.life].config.upper as usize;
+        let max_lives = self.watch.lives[node.life].config.max_lives as usize;
         let mut reached = vec![place];
         let mut next = 0;
         while let Some(&at) = reached.get(next) {
@@ -139,11 +139,11 @@ impl World<'_> {
             let config = &self.watch.lives[it.life].config;
             config.slow_path && config.tree_limit > 1
         };
-        let is_fast = 2 * (near.count() + 1) > upper;
+        let is_fast = 2 * (near.count() + 1) > max_lives;
         // If requests and answers get lost or take long, a child may be given up.
         let is_smooth = self.plan.loss == 0 && self.plan.delay < Span::millis(50);
         let all_take_part = self.nodes.iter().flatten().all(takes_part);
-        let is_slow = is_smooth && all_take_part && 2 * reached.len() > upper;
+        let is_slow = is_smooth && all_take_part && 2 * reached.len() > max_lives;
         is_fast || is_slow
     }
 

@@ -96,7 +96,7 @@ impl Plan {
         if is_hasty {
             let (node, others) = (rng.below(nodes as u64) as usize, nodes as u64 - 1);
             let hasty = settings[node].with_keep(true).with_eager(true);
-            settings[node] = hasty.with_upper(bound);
+            settings[node] = hasty.with_max_lives(bound);
             // It comes last: later operations would help a node that would otherwise wait for ever.
             let whom = (node + 1 + rng.below(others) as usize) % nodes;
             steps.push(Step::Again(node, whom));
@@ -123,7 +123,7 @@ fn draw_config(bound: u32, rng: &mut Choices) -> Config {
         _ => Config::new(bound),
     };
     let resend = one_of(rng, &[Span::millis(100), base.resend, Span::secs(2)]);
-    base.with_upper(bound + one_of(rng, &[0, 0, 0, 1, 2]))
+    base.with_max_lives(bound + one_of(rng, &[0, 0, 0, 1, 2]))
         .with_resend(resend)
         .with_resend_limit(resend * one_of(rng, &[1, 4]))
         .with_copies(one_of(rng, &[1, 2, 8]))
@@ -147,7 +147,7 @@ fn draw_step(nodes: usize, bound: u32, rng: &mut Choices) -> Step {
         0..5 => Step::Command(node, Command::Enter),
         5 | 6 => Step::Command(node, Command::Exit),
         7 => Step::Command(node, one_of(rng, &[Command::Cancel, Command::GiveBack])),
-        8 => Step::Command(node, Command::Bound(bound + rng.below(3) as u32)),
+        8 => Step::Command(node, Command::SetMaxLives(bound + rng.below(3) as u32)),
         9..12 => Step::Deliver(number),
         12 => Step::DeliverSome(None, Some(node), few),
         13 => Step::DeliverSome(Some(node), None, few),

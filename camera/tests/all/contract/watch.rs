@@ -156,7 +156,7 @@ impl Watch {
             (Command::Enter | Command::GiveBack, Stand::Outside)
             | (Command::Exit, Stand::Inside(_))
             | (Command::Cancel, Stand::Waiting)
-            | (Command::Bound(_), _) => None,
+            | (Command::SetMaxLives(_), _) => None,
         };
         if refused.is_none() && command == Command::Enter {
             it.stand = Stand::Waiting;
@@ -165,8 +165,8 @@ impl Watch {
             it.waits_for.clear();
             it.before.clone_from(&it.received);
         }
-        if let Command::Bound(upper) = command {
-            it.config.upper = upper;
+        if let Command::SetMaxLives(max_lives) = command {
+            it.config.max_lives = max_lives;
         }
         refused
     }
@@ -208,7 +208,7 @@ impl Watch {
                 assert!(whom != me && it.waits_for.insert(whom), "{event:?} of {me}");
                 self.tally.waits += 1;
             }
-            (Event::SlowPath, Stand::Waiting) => {
+            (Event::SlowPathTaken, Stand::Waiting) => {
                 assert!(it.config.slow_path);
                 self.tally.slow += 1;
             }
@@ -218,8 +218,16 @@ impl Watch {
                 it.stand = Stand::Outside;
             }
             (Event::Cancelled, Stand::Waiting) => it.stand = Stand::Outside,
-            (Event::Refused(Refusal::TooFew { answered, upper }), Stand::Waiting) => {
-                assert!(upper == it.config.upper && answered > 0 && 2 * answered <= upper);
+            (
+                Event::Refused(Refusal::TooFew {
+                    answered,
+                    max_lives,
+                }),
+                Stand::Waiting,
+            ) => {
+                assert!(
+                    max_lives == it.config.max_lives && answered > 0 && 2 * answered <= max_lives
+                );
                 it.stand = Stand::Outside;
                 it.refusals += 1;
                 self.tally.refused += 1;

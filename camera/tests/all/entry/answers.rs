@@ -145,7 +145,7 @@ fn no_ok_counts_for_a_request_that_is_issued_again() {
 #[test]
 fn a_part_of_a_list_counts_in_its_turn_only() {
     let mut node = First::new(3, Config::radio(7));
-    node.command(Command::Bound(3));
+    node.command(Command::SetMaxLives(3));
     node.command(Command::Enter);
     let effects = node.receives(1, part(None, &[3], true));
     let goes_on = |effect: &Effect<Camera>| {
@@ -455,7 +455,10 @@ fn a_node_that_is_left_alone_while_it_waits_takes_no_slow_path() {
         Effect::Event(event) => Some(*event),
         Effect::Send { .. } | Effect::Multicast { .. } => None,
     });
-    let (answered, upper) = (1, 2);
-    let refused = Event::Refused(Refusal::TooFew { answered, upper });
+    let (answered, max_lives) = (1, 2);
+    let refused = Event::Refused(Refusal::TooFew {
+        answered,
+        max_lives,
+    });
     assert_eq!(events.collect::<Vec<_>>(), [refused]);
 }

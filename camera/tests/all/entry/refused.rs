@@ -16,13 +16,16 @@ fn too_few_nodes_are_refused_at_once_with_the_numbers() {
     let mut mesh = mesh(3, config);
     mesh.command(0, Command::Enter).unwrap();
     let events: Vec<_> = mesh.drain_events().map(|it| it.2).collect();
-    let (answered, upper) = (1, 6);
+    let (answered, max_lives) = (1, 6);
     assert_eq!(
         events,
-        [Event::Refused(Refusal::TooFew { answered, upper })]
+        [Event::Refused(Refusal::TooFew {
+            answered,
+            max_lives
+        })]
     );
     // The bound is put right.
-    mesh.command(0, Command::Bound(3)).unwrap();
+    mesh.command(0, Command::SetMaxLives(3)).unwrap();
     mesh.command(0, Command::Enter).unwrap();
     mesh.run_for(DELAY * 3);
     assert_eq!(entered(&mut mesh).len(), 1);
@@ -37,7 +40,7 @@ fn commands_at_the_wrong_time_are_refused_with_the_mend() {
     };
     assert!(refused(Command::Exit).contains("wait for Entered"));
     assert!(refused(Command::Cancel).contains("give Enter first"));
-    assert!(refused(Command::Bound(0)).contains("upper is 0"));
+    assert!(refused(Command::SetMaxLives(0)).contains("upper is 0"));
     mesh.command(0, Command::Enter).unwrap();
     assert!(mesh.command(0, Command::Enter).is_err());
     mesh.run_for(DELAY * 3);

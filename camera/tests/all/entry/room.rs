@@ -426,7 +426,10 @@ fn abstentions_make_no_quorum() {
     node.enter();
     node.receive(member(1), abstain(0));
     let notified = node.receive(member(2), abstain(0));
-    let (answered, upper) = (1, 3);
-    let refused = Event::Refused(Refusal::TooFew { answered, upper });
+    let (answered, max_lives) = (1, 3);
+    let refused = Event::Refused(Refusal::TooFew {
+        answered,
+        max_lives,
+    });
     assert!(notified.contains(&Effect::Event(refused)), "{notified:?}");
 }

@@ -21,7 +21,7 @@ fn complete_lists_are_counted_exactly_and_bounded_closely() {
         // All are known, so every sample is a hit.
         assert_eq!((sums.error(), sums.samples), (0.0, 64.0));
         // 1,000^(1 / 64) = 1.114, one skew more and whole numbers.
-        assert!((1.11..1.16).contains(&sums.upper), "{}", sums.upper);
+        assert!((1.11..1.16).contains(&sums.max_lives), "{}", sums.max_lives);
         // 64 answers of walks of 8 hops, and the steps of the last 8 walks.
         assert!((560.0..640.0).contains(&sums.messages), "{}", sums.messages);
     }
@@ -43,7 +43,7 @@ fn lists_that_miss_a_tenth_are_filled_up() {
         }
         assert!((0.98..1.02).contains(&sums.ratio), "{}", sums.ratio);
         assert!(sums.error() < 0.06, "{}", sums.error());
-        assert!(sums.upper < 1.3, "{}", sums.upper);
+        assert!(sums.max_lives < 1.3, "{}", sums.max_lives);
         assert_eq!(sums.missed, 0);
     }
 }
@@ -121,7 +121,7 @@ fn an_empty_collection_takes_more_samples_for_a_looser_bound() {
         // At most 1 / sqrt(64).
         assert!((0.05..0.135).contains(&sums.error()), "{}", sums.error());
         assert!((sums.samples - samples).abs() < 8.0, "{}", sums.samples);
-        assert!((1.25..1.6).contains(&sums.upper), "{}", sums.upper);
+        assert!((1.25..1.6).contains(&sums.max_lives), "{}", sums.max_lives);
     }
 }
 

@@ -92,7 +92,7 @@ struct Sums {
     /// The means of estimate and upper bound over N.
     ratio: f64,
     squared_error: f64,
-    upper: f64,
+    max_lives: f64,
     samples: f64,
     messages: f64,
     seconds: f64,
@@ -105,21 +105,21 @@ impl Sums {
         let event = run(network, node);
         let Event::Estimated {
             nodes,
-            upper,
+            max_lives,
             samples,
             ..
         } = event
         else {
             panic!("no number: {event:?}");
         };
-        assert!(upper >= nodes);
+        assert!(max_lives >= nodes);
         let truth = truth as f64;
         let ratio = f64::from(nodes) / truth;
         self.estimates += 1;
-        self.missed += u32::from(truth > f64::from(upper));
+        self.missed += u32::from(truth > f64::from(max_lives));
         self.ratio += ratio;
         self.squared_error += (ratio - 1.0) * (ratio - 1.0);
-        self.upper += f64::from(upper) / truth;
+        self.max_lives += f64::from(max_lives) / truth;
         self.samples += f64::from(samples);
         self.messages += (network.counters().sent - sent) as f64;
         self.seconds += network.now().since(began).0 as f64 / 1e6;
@@ -131,7 +131,7 @@ impl Sums {
         for sum in [
             &mut self.ratio,
             &mut self.squared_error,
-            &mut self.upper,
+            &mut self.max_lives,
             &mut self.samples,
             &mut self.messages,
             &mut self.seconds,
@@ -144,7 +144,7 @@ impl Sums {
             self.estimates,
             self.ratio,
             self.error(),
-            self.upper,
+            self.max_lives,
             self.missed,
             self.samples,
             self.messages,

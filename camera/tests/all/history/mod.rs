@@ -274,7 +274,7 @@ impl History {
         for (at, node, event) in events {
             let me = self.member(node);
             match event {
-                Event::SlowPath | Event::Waiting(_) => {}
+                Event::SlowPathTaken | Event::Waiting(_) => {}
                 Event::Entered(token) => {
                     self.oracle.entered(me, token);
                     self.change(node, Stage::Inside(token));

@@ -138,7 +138,7 @@ impl Plan {
         network.set_relays(self.relays);
         network.set_identity(Membership::me);
         network.record_membership(|event| match event {
-            Event::Membership(delta) => Some(*delta),
+            Event::Changed(delta) => Some(*delta),
             _ => None,
         });
         let config = Config::default().with_publish_after(1 + rng.below(2) as u8);
@@ -178,7 +178,7 @@ impl Plan {
         let begun: Vec<_> = network
             .drain_events()
             .filter_map(|(at, node, event)| match event {
-                Event::Identity(me) => Some((at, node, me)),
+                Event::Identified(me) => Some((at, node, me)),
                 _ => None,
             })
             .collect();

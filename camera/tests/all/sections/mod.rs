@@ -217,18 +217,18 @@ fn what_is_about_this_node_itself_is_refused_and_changes_no_section() {
 fn a_bound_is_for_all_sections_and_those_to_come() {
     let mut node = Node::new(1, Config::new(1));
     node.command(open("a")).unwrap();
-    let refused = node.command(Command::Bound(0)).unwrap_err();
+    let refused = node.command(Command::SetMaxLives(0)).unwrap_err();
     let reports = "the settings were refused: section: upper is 0: set it to at least 1";
     assert_eq!(refused.to_string(), reports);
-    node.command(Command::Bound(9)).unwrap();
+    node.command(Command::SetMaxLives(9)).unwrap();
     node.command(open("b")).unwrap();
-    assert_eq!(node.machine().config().section.upper, 9);
+    assert_eq!(node.machine().config().section.max_lives, 9);
     for section in ["a", "b"] {
         node.effects.clear();
         node.command(Command::Enter(name(section))).unwrap();
         let refusal = Refusal::TooFew {
             answered: 1,
-            upper: 9,
+            max_lives: 9,
         };
         assert!(node.effects.contains(&Effect::Event(Event {
             section: name(section),
@@ -249,7 +249,7 @@ fn a_section_may_work_in_another_way_and_shares_what_is_about_the_mesh() {
     let shared = Config::new(1).section;
     let used = *node.machine().get(door).unwrap().config();
     assert_eq!((used.takeover, used.resend), (own.takeover, own.resend));
-    assert_eq!((used.upper, used.peer_limit), (1, shared.peer_limit));
+    assert_eq!((used.max_lives, used.peer_limit), (1, shared.peer_limit));
     assert_eq!(used.frame_budget, shared.frame_budget - 5);
     node.command(Command::Close(door)).unwrap();
     let used = *node.machine().get(door).unwrap().config();

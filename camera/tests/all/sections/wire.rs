@@ -69,7 +69,7 @@ fn what_is_no_name_is_no_message() {
 fn a_long_list_comes_in_frames_of_the_budget() {
     let far = |nth: u64| Member::new(u64::MAX - nth, u32::MAX);
     let mut config = Config::radio(3);
-    config.section.upper = 3;
+    config.section.max_lives = 3;
     let mut node = Node::new(u64::MAX - 99, config);
     let section = name("0123456789abcdef");
     for nth in 0..9 {

@@ -11,11 +11,11 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
     let message = match bytes.take() % 12 {
         0 | 1 => Message::Query {
             ballot: ballot(bytes, from, first),
-            x: bytes.take(),
-            y: bytes.take(),
+            lowest: bytes.take(),
+            suspected: bytes.take(),
             want: u16::from(bytes.take()) * 257,
             exclude: members(bytes, first),
-            few: bytes.take() > 127,
+            no_majority: bytes.take() > 127,
         },
         2 | 3 => Message::Response {
             ballot: ballot(bytes, from, first),
@@ -26,7 +26,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
         4 => Message::Appoint {
             ballot: ballot(bytes, from, first),
             life: member(bytes, first).incarnation.0,
-            few: bytes.take() > 127,
+            no_majority: bytes.take() > 127,
         },
         5 | 6 => Message::Leader {
             ballot: ballot(bytes, from, first),
@@ -35,8 +35,8 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             lease: Span(number(bytes)),
             state: match bytes.take() {
                 0..32 => LeaderState::Ended,
-                32..64 => LeaderState::Few,
-                _ => LeaderState::Leads,
+                32..64 => LeaderState::NoMajority,
+                _ => LeaderState::Leading,
             },
             covered: members(bytes, first).to_vec().into(),
         },
@@ -68,7 +68,7 @@ pub(super) fn message(bytes: &mut Bytes<'_>, first: Member) -> (Member, Message)
             } else {
                 Source::Feedback
             },
-            upper: number(bytes) as u16,
+            upper_bound: number(bytes) as u16,
             miss: number(bytes) as u32,
         },
     };

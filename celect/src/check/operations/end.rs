@@ -30,7 +30,16 @@ impl World {
         for &at in &up {
             let (c, f) = self.watch.settings.tolerance(0);
             let c = c.min(up.len() as u16 - 1);
-            self.play(Operation::Command(at, Command::Tolerate { c, f }), none)?;
+            self.play(
+                Operation::Command(
+                    at,
+                    Command::SetBounds {
+                        missing_from: c,
+                        failures: f,
+                    },
+                ),
+                none,
+            )?;
         }
         for at in seats.clone() {
             self.play(Operation::Announce(at), none)?;

@@ -124,10 +124,12 @@ impl Oracle {
             return Ok(());
         }
         let concluded = effects.iter().find_map(|effect| match effect {
-            Effect::Event(Event::Concluded { c, .. }) => Some(*c),
+            Effect::Event(Event::Concluded {
+                missing_from: c, ..
+            }) => Some(*c),
             Effect::Event(_) | Effect::Send { .. } | Effect::Multicast { .. } => None,
         });
-        let c = usize::from(concluded.unwrap_or(run.tolerates.0));
+        let c = usize::from(concluded.unwrap_or(run.bound.0));
         let attempts = u32::from(after.config.attempts);
         // The node that was appointed last may have been passed over just now.
         let is_last = |member: &Member| {
@@ -199,7 +201,7 @@ impl Oracle {
                 }
             }
             Event::Lost { .. } => self.seen.lost += 1,
-            Event::LeaseOver { .. } => self.seen.leases_over += 1,
+            Event::LeaseExpired { .. } => self.seen.leases_over += 1,
             Event::Ended(ballot) => {
                 self.seen.leases_over += 1;
                 if self.taken.get(ballot) != Some(&who) || !self.ended.insert(*ballot) {
@@ -213,11 +215,11 @@ impl Oracle {
                     ));
                 }
             }
-            Event::TooFew { .. } => self.seen.starved += 1,
+            Event::Stalled { .. } => self.seen.starved += 1,
             Event::Concluded { .. }
             | Event::Measured(_)
             | Event::Unmeasured(_)
-            | Event::Tolerates { .. } => {}
+            | Event::BoundChanged { .. } => {}
         }
         Ok(())
     }

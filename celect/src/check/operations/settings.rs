@@ -78,8 +78,8 @@ impl Settings {
         settings.is_renamed = more & 128 != 0 && retries > 0 && !settings.is_tight;
         settings.base = Config {
             protocol: protocol.unwrap_or_default(),
-            x: 1 + (kind >> 4 & 3),
-            y: kind >> 6,
+            lowest: 1 + (kind >> 4 & 3),
+            suspected: kind >> 6,
             attempts: 1 + (times >> 2 & 1),
             retries,
             patience: if times & 8 == 0 {
@@ -149,10 +149,10 @@ impl Settings {
         let has = |bit: u8| own & bit != 0;
         let lease = [None, Some(3), Some(9), Some(30)].get(usize::from(own & 3));
         let lease = lease.copied().flatten().map(Span::secs);
-        let c = base.c + u16::from(has(4));
+        let c = base.missing_from + u16::from(has(4));
         Config {
-            c: c % (self.nodes as u16 + 1),
-            f: u16::from(has(8)),
+            missing_from: c % (self.nodes as u16 + 1),
+            failures: u16::from(has(8)),
             lease: lease.filter(|_| base.retries > 0),
             attempts: 1 + u8::from(has(16)),
             retries: base.retries.min(1) * (1 + u8::from(has(32))),

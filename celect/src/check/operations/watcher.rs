@@ -87,7 +87,7 @@ impl Watcher {
     fn check_given_up(&mut self, step: &Step<'_, Celect<Order>>) -> Result<(), String> {
         let me = step.me;
         for effect in step.effects {
-            let Effect::Event(Event::LeaseOver { leader, ballot }) = effect else {
+            let Effect::Event(Event::LeaseExpired { leader, ballot }) = effect else {
                 continue;
             };
             let seat = step.seats.iter().find(|it| it.me() == *leader);

@@ -29,7 +29,9 @@ fn the_worked_example_of_hybrid_ends_with_its_leader() {
         &[(1, 3), (3, 2), (5, 1)],
         &[(2, 1), (4, 2)],
     ];
-    let config = multicast(Protocol::Hybrid, 2, 0).with_x(2).with_y(2);
+    let config = multicast(Protocol::Hybrid, 2, 0)
+        .with_lowest(2)
+        .with_suspected(2);
     // Node 5 asks the nodes that it knows: its own list is one of three.
     let mut lists: Vec<Vec<u64>> = (1..=5).map(|_| (1..=5).collect()).collect();
     lists[4] = vec![1, 2];

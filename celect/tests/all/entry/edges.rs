@@ -27,7 +27,7 @@ fn leader_is(id: u64, notified: &[u64]) -> Message {
         leader: member(id),
         renewal: 0,
         lease: Span::ZERO,
-        state: selvedge_celect::LeaderState::Leads,
+        state: selvedge_celect::LeaderState::Leading,
         covered: notified.iter().copied().map(member).collect(),
     }
 }
@@ -42,7 +42,13 @@ fn receive(mesh: &mut Mesh, id: u64, from: u64, message: Message) {
 fn what_is_to_be_tolerated_is_taken_from_the_command() {
     for (c, f, asked) in [(1, 0, 2), (1, 2, 4), (3, 0, 4), (2, 1, 4)] {
         let mut mesh = Mesh::new(7, Config::new(1, 0));
-        mesh.command(3, Command::Tolerate { c, f });
+        mesh.command(
+            3,
+            Command::SetBounds {
+                missing_from: c,
+                failures: f,
+            },
+        );
         mesh.elect(3);
         let queries = sent(&mesh, 3);
         assert_eq!(queries.len(), asked, "c = {c}, f = {f}: {queries:?}");

@@ -17,7 +17,7 @@ fn a_leader_that_is_cut_off_ends_before_those_who_heard_it_give_it_up() {
     let given_up = |mesh: &Mesh| {
         mesh.events
             .iter()
-            .any(|it| matches!(it, (_, Event::LeaseOver { .. })))
+            .any(|it| matches!(it, (_, Event::LeaseExpired { .. })))
     };
     assert!(!ended(&mesh) && !given_up(&mesh), "it is renewed");
     mesh.cut.push(1);
@@ -51,7 +51,7 @@ fn a_leader_that_believes_all_others_failed_is_not_renewed_by_nobody() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.nodes[0].machine().leads(), None);
     // With c = 0 a leader that knows no other node needs no acknowledgement.
-    let mut alone = Mesh::new(1, config.with_c(0));
+    let mut alone = Mesh::new(1, config.with_missing_from(0));
     alone.elect(1);
     alone.pass(Span::secs(20));
     assert!(alone.nodes[0].machine().leads().is_some());
@@ -128,7 +128,10 @@ fn a_leader_whom_all_acknowledge_outlasts_a_rise_of_c() {
     let mut mesh = Mesh::new(5, config);
     mesh.elect(5);
     mesh.pass(Span::secs(10));
-    let rises = Command::Tolerate { c: 4, f: 0 };
+    let rises = Command::SetBounds {
+        missing_from: 4,
+        failures: 0,
+    };
     mesh.command(1, rises);
     assert!(!ends(&mut mesh, |_| ()));
     assert_eq!(mesh.leaders(), [Some(1); 5]);
@@ -202,7 +205,7 @@ fn a_leader_ends_sooner_than_its_followers_by_the_drift_of_clocks() {
     };
     until(|it| matches!(it, (1, Event::Ended(_))));
     // Three tenths of 9 s.
-    let later = until(|it| matches!(it, (2, Event::LeaseOver { .. })));
+    let later = until(|it| matches!(it, (2, Event::LeaseExpired { .. })));
     assert!(later >= Span::millis(2_690), "{later:?}");
 }
 
@@ -360,7 +363,7 @@ fn all_take_the_lease_of_the_leader() {
     mesh.elect(3);
     mesh.pass(Span::secs(60));
     let given_up = |mesh: &Mesh| -> Vec<u64> {
-        let is_over = |it: &&(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        let is_over = |it: &&(u64, Event)| matches!(it, (_, Event::LeaseExpired { .. }));
         mesh.events.iter().filter(is_over).map(|it| it.0).collect()
     };
     assert_eq!(mesh.leaders(), [Some(1); 3]);

@@ -122,7 +122,7 @@ fn restarted(config: Config) -> Mesh {
         leader,
         renewal: 0,
         lease: Span::ZERO,
-        state: selvedge_celect::LeaderState::Leads,
+        state: selvedge_celect::LeaderState::Leading,
         covered: notified,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();

@@ -13,11 +13,11 @@ fn ballot(initiator: u64) -> Ballot {
 fn query(initiator: u64, x: u8, y: u8, want: u16) -> Message {
     Message::Query {
         ballot: ballot(initiator),
-        x,
-        y,
+        lowest: x,
+        suspected: y,
         want,
         exclude: [].into_iter().collect(),
-        few: false,
+        no_majority: false,
     }
 }
 
@@ -36,7 +36,7 @@ fn leader(ballot: Ballot, id: u64) -> Message {
         leader: member(id),
         renewal: 0,
         lease: Span::ZERO,
-        state: selvedge_celect::LeaderState::Leads,
+        state: selvedge_celect::LeaderState::Leading,
         covered: [].into_iter().collect(),
     }
 }
@@ -148,10 +148,21 @@ fn more_to_tolerate_does_not_hold_up_an_election_that_had_enough() {
     let (other, of_run) = asked(&mesh, 3)[0];
     receive(&mut mesh, 3, other, answer(of_run, &[member(1)]));
     let (_, by) = appointed(&mesh).unwrap();
-    mesh.command(3, Command::Tolerate { c: 2, f: 0 });
+    mesh.command(
+        3,
+        Command::SetBounds {
+            missing_from: 2,
+            failures: 0,
+        },
+    );
     receive(&mut mesh, 3, 1, leader(by, 1));
     let concluded = mesh.events.iter().find_map(|it| match it {
-        (3, Event::Concluded { c, .. }) => Some(*c),
+        (
+            3,
+            Event::Concluded {
+                missing_from: c, ..
+            },
+        ) => Some(*c),
         _ => None,
     });
     assert_eq!(concluded, Some(0));
@@ -175,7 +186,7 @@ fn a_former_life_that_is_named_late_does_not_take_the_place_of_the_present_one()
 fn where_preferences_count_nobody_is_asked_anew_for_one_who_has_left() {
     let config = Config::new(0, 0)
         .with_protocol(Protocol::Preferred)
-        .with_x(2);
+        .with_lowest(2);
     let mut mesh = Mesh::new(3, config);
     mesh.notify(3, Delta::Left(member(1)));
     mesh.elect(3);

@@ -20,7 +20,7 @@ fn too_few_nodes_are_a_typed_error_and_then_an_event() {
     let starved = |(_, event): &&(u64, Event)| {
         matches!(
             event,
-            Event::TooFew {
+            Event::Stalled {
                 known: 2,
                 needed: 3,
                 ..
@@ -50,7 +50,7 @@ fn a_message_to_a_former_life_appoints_nobody() {
     let message = Message::Appoint {
         ballot,
         life: 7,
-        few: false,
+        no_majority: false,
     };
     mesh.step(1, Input::Message { from, message }).unwrap();
     assert_eq!(mesh.leader(1), None);
@@ -73,7 +73,7 @@ fn peers_that_misbehave_are_refused() {
     let notify = Message::Appoint {
         ballot,
         life: 0,
-        few: false,
+        no_majority: false,
     };
     let found = refusal(member(2), notify.clone());
     assert_eq!(found, Misbehaviour::Initiator(member(3)));
@@ -84,7 +84,7 @@ fn peers_that_misbehave_are_refused() {
         leader: member(1),
         renewal: 0,
         lease: Span::ZERO,
-        state: selvedge_celect::LeaderState::Leads,
+        state: selvedge_celect::LeaderState::Leading,
         covered: [].into_iter().collect(),
     };
     assert_eq!(refusal(member(2), claim), Misbehaviour::NotAppointed);
@@ -112,7 +112,7 @@ fn settings_that_cannot_work_are_named() {
     // If drift takes two thirds, the lease expires when its renewal is due.
     assert_eq!(leased.with_drift(666_666).check(), Ok(()));
     for (config, reports) in [
-        (FINE.with_x(0), "x is 0"),
+        (FINE.with_lowest(0), "x is 0"),
         (FINE.with_timeout(Span::ZERO), "timeout is 0 us"),
         (FINE.with_attempts(0), "attempts is 0"),
         (FINE.with_resend(Span::ZERO), "resend is 0 us"),

@@ -24,7 +24,7 @@ fn passes_on(mesh: &mut Mesh, (from, to): (u64, u64), leader: Member) {
         leader,
         renewal: 0,
         lease: Span::ZERO,
-        state: selvedge_celect::LeaderState::Leads,
+        state: selvedge_celect::LeaderState::Leading,
         covered: [].into_iter().collect(),
     };
     let from = member(from);

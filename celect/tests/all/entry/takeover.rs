@@ -65,7 +65,7 @@ fn a_leader_that_failed_holds_up_the_next_election_for_one_timeout() {
     other.pass(Span::secs(1));
     other.cut.push(1);
     let given_up = |mesh: &Mesh| {
-        let it = |it: &(u64, Event)| matches!(it, (_, Event::LeaseOver { .. }));
+        let it = |it: &(u64, Event)| matches!(it, (_, Event::LeaseExpired { .. }));
         mesh.events.iter().any(it)
     };
     while !given_up(&other) {
@@ -123,7 +123,13 @@ fn who_hears_of_a_leader_from_one_that_gave_it_up_does_not_follow_it() {
     assert_eq!(mesh.leader(3), None, "{:?}", mesh.events);
     mesh.cut.push(2);
     mesh.notify(3, Delta::Failed(member(2)));
-    mesh.command(3, Command::Tolerate { c: 0, f: 0 });
+    mesh.command(
+        3,
+        Command::SetBounds {
+            missing_from: 0,
+            failures: 0,
+        },
+    );
     mesh.pass(Span::secs(60));
     assert_eq!(mesh.leader(3), Some(3));
     // Its ballot is above the ballot of 1, which it knows.

@@ -17,23 +17,23 @@ fn feedback_of_initiators_becomes_a_bound_and_is_forgotten_with_the_leader() {
             1 + usize::from(matches!(message, Message::Feedback { .. }))
         });
         for nth in 0..20 {
-            assert_eq!(mesh.tolerates(1), (9, None), "{nth} of 20");
+            assert_eq!(mesh.bound(1), (9, None), "{nth} of 20");
             mesh.command(1 + nth % 20, Command::Elect);
             mesh.pass(Span::secs(5));
         }
-        let (c, miss) = mesh.tolerates(1);
+        let (c, miss) = mesh.bound(1);
         assert!(
             (5..=9).contains(&c) && miss == Some(MISS),
             "{protocol:?} {c}"
         );
         for id in 2..=20 {
-            assert_eq!(mesh.tolerates(id), (c, miss), "{id}");
+            assert_eq!(mesh.bound(id), (c, miss), "{id}");
         }
         // Each of the 19 others reported twice and counted once; the leader does not report.
         assert!(mesh.nodes[0].machine().counters().stale >= 19);
         for id in 2..=20 {
             mesh.notify(id, Delta::Failed(member(1)));
-            assert_eq!(mesh.tolerates(id), (9, None), "{id}");
+            assert_eq!(mesh.bound(id), (9, None), "{id}");
         }
     }
 }
@@ -49,7 +49,7 @@ fn feedback_says_nothing_of_an_election_that_replaces_the_leader() {
     let mut mesh = Mesh::missing(12, config(feedback), &[]);
     mesh.command(5, Command::Elect);
     mesh.pass(Span::secs(5));
-    assert!(mesh.tolerates(5).1.is_some());
+    assert!(mesh.bound(5).1.is_some());
     // 1 has failed, and no node knows.
     mesh.fate = Box::new(|(_, _, message), _| {
         usize::from(!matches!(message, Message::Leader { leader, .. } if leader.id.0 == 1))

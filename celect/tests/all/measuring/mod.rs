@@ -44,8 +44,8 @@ impl Mesh {
         Self::with_lists(&lists, config)
     }
 
-    fn tolerates(&self, id: u64) -> (u16, Option<Ratio>) {
-        self.nodes[id as usize - 1].machine().tolerates()
+    fn bound(&self, id: u64) -> (u16, Option<Ratio>) {
+        self.nodes[id as usize - 1].machine().bound()
     }
 
     fn notified<T>(&self, of: impl Fn(&(u64, Event)) -> Option<T>) -> Vec<T> {
@@ -54,7 +54,7 @@ impl Mesh {
 
     fn measured(&self) -> Vec<(u64, u32)> {
         self.notified(|(id, event)| match event {
-            Event::Measured(it) => Some((*id, it.upper)),
+            Event::Measured(it) => Some((*id, it.upper_bound)),
             _ => None,
         })
     }
@@ -70,7 +70,7 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
     mesh.pass(Span::millis(100));
     let first = Event::Concluded {
         ballot: mesh.nodes[0].machine().leads().unwrap(),
-        c: 9,
+        missing_from: 9,
         miss: None,
     };
     assert!(mesh.events.contains(&(8, first)), "the configured one");
@@ -78,12 +78,19 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
     // All 19 others were asked.
     assert_eq!(mesh.measured(), [(1, 4)]);
     for id in 1..=20 {
-        assert_eq!(mesh.tolerates(id), (4, Some(MISS)), "{id}");
+        assert_eq!(mesh.bound(id), (4, Some(MISS)), "{id}");
     }
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(1));
     let concluded = mesh.notified(|it| match it {
-        (8, Event::Concluded { c, miss, .. }) => Some((*c, *miss)),
+        (
+            8,
+            Event::Concluded {
+                missing_from: c,
+                miss,
+                ..
+            },
+        ) => Some((*c, *miss)),
         _ => None,
     });
     assert_eq!(concluded, [(9, None), (4, Some(MISS))]);
@@ -98,9 +105,9 @@ fn the_leader_measures_c_tells_all_and_elections_rest_on_it() {
         mesh.notify(id, Delta::Joined(member(7)));
     }
     mesh.pass(Span::secs(120));
-    assert_eq!(mesh.tolerates(20).0, 4);
+    assert_eq!(mesh.bound(20).0, 4);
     mesh.pass(Span::secs(120));
-    assert_eq!(mesh.tolerates(20).0, 1);
+    assert_eq!(mesh.bound(20).0, 1);
 }
 
 #[test]
@@ -111,7 +118,7 @@ fn who_is_not_on_the_leaders_list_is_asked_and_told_too() {
     mesh.pass(Span::secs(20));
     assert_eq!(mesh.measured(), [(1, 3)], "18 is missing from 3 lists");
     for id in 1..=20 {
-        assert_eq!(mesh.tolerates(id), (3, Some(MISS)), "{id}");
+        assert_eq!(mesh.bound(id), (3, Some(MISS)), "{id}");
     }
 }
 
@@ -123,9 +130,7 @@ fn any_node_may_measure_for_itself() {
     assert_eq!(again, Err(Reject::AlreadyMeasuring));
     mesh.pass(Span::secs(1));
     assert_eq!(mesh.measured(), [(12, 4)]);
-    let known: Vec<u64> = (1..=20)
-        .filter(|&it| mesh.tolerates(it).1.is_some())
-        .collect();
+    let known: Vec<u64> = (1..=20).filter(|&it| mesh.bound(it).1.is_some()).collect();
     assert_eq!(known, [12]);
     let mut off = Mesh::missing(2, Config::new(0, 0), &[]);
     let refused = off.step(1, Input::Command(Command::Measure));
@@ -206,7 +211,7 @@ fn answers_that_are_lost_leave_fewer_lists_and_a_larger_bound() {
     };
     assert_eq!(all.lists, 50);
     assert!((20..31).contains(&half.lists), "{half:?}");
-    assert!(half.upper > all.upper);
+    assert!(half.upper_bound > all.upper_bound);
     assert!(mesh.nodes[0].machine().counters().unlisted >= 20);
 }
 
@@ -215,7 +220,7 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
     let mut mesh = Mesh::missing(60, config(usual()), LACKS);
     mesh.command(1, Command::Measure);
     mesh.pass(Span::secs(10));
-    let known = mesh.tolerates(1);
+    let known = mesh.bound(1);
     assert!(known.1.is_some());
     mesh.fate = Box::new(|_, _| 0);
     mesh.command(1, Command::Measure);
@@ -225,11 +230,14 @@ fn too_few_answers_say_nothing_and_leave_what_is_known() {
         _ => None,
     });
     assert_eq!(why, [0]);
-    assert_eq!(mesh.tolerates(1), known);
+    assert_eq!(mesh.bound(1), known);
     // It counts until it is too old.
     mesh.pass(Span::secs(300));
-    assert_eq!(mesh.tolerates(1), (9, None));
-    let fell_back = Event::Tolerates { c: 9, miss: None };
+    assert_eq!(mesh.bound(1), (9, None));
+    let fell_back = Event::BoundChanged {
+        missing_from: 9,
+        miss: None,
+    };
     assert_eq!(mesh.events.last(), Some(&(1, fell_back)));
 }
 
@@ -238,19 +246,15 @@ fn a_node_that_misses_what_is_told_falls_back_and_a_restart_begins_there() {
     let mut mesh = Mesh::missing(20, config(usual()), LACKS);
     mesh.command(8, Command::Elect);
     mesh.pass(Span::secs(10));
-    assert_eq!(mesh.tolerates(20).0, 4);
+    assert_eq!(mesh.bound(20).0, 4);
     mesh.fate =
         Box::new(|(_, _, message), _| usize::from(!matches!(message, Message::Estimate { .. })));
     mesh.pass(Span::secs(301));
-    assert_eq!(mesh.tolerates(20), (9, None));
-    assert_eq!(
-        mesh.tolerates(1),
-        (4, Some(MISS)),
-        "the leader knows it still"
-    );
+    assert_eq!(mesh.bound(20), (9, None));
+    assert_eq!(mesh.bound(1), (4, Some(MISS)), "the leader knows it still");
     let born = Member::new(1, 1);
     mesh.nodes[0] = Driver::new(Celect::new(born, config(usual()), ById).unwrap());
-    assert_eq!(mesh.tolerates(1), (9, None));
+    assert_eq!(mesh.bound(1), (9, None));
 }
 
 #[test]
@@ -335,7 +339,7 @@ fn c_is_kept_within_its_limits_and_a_cut_says_so() {
         let mut mesh = Mesh::missing(20, config(estimation), LACKS);
         mesh.command(1, Command::Measure);
         mesh.pass(Span::secs(10));
-        mesh.tolerates(1)
+        mesh.bound(1)
     };
     let margin = |margin| usual().with_margin(margin);
     assert_eq!(found(margin(2)), (6, Some(MISS)));
@@ -358,9 +362,15 @@ fn who_is_alone_elects_whatever_was_measured_among_others() {
         mesh.notify(1, Delta::Failed(member(id)));
     }
     // A floor of 9 is limited by the configured c.
-    assert_eq!(mesh.tolerates(1), (1, None));
-    mesh.command(1, Command::Tolerate { c: 0, f: 1 });
-    assert_eq!(mesh.tolerates(1), (0, None));
+    assert_eq!(mesh.bound(1), (1, None));
+    mesh.command(
+        1,
+        Command::SetBounds {
+            missing_from: 0,
+            failures: 1,
+        },
+    );
+    assert_eq!(mesh.bound(1), (0, None));
     mesh.command(1, Command::Elect);
     let leader = mesh.nodes[0].machine().leader();
     assert_eq!(leader.map(|(leader, _)| leader), Some(member(1)));
@@ -368,7 +378,7 @@ fn who_is_alone_elects_whatever_was_measured_among_others() {
 
 #[test]
 fn a_leader_that_is_replaced_measures_no_more() {
-    let few = config(usual()).with_c(1);
+    let few = config(usual()).with_missing_from(1);
     let mut mesh = Mesh::missing(5, few, &[]);
     mesh.command(3, Command::Elect);
     mesh.pass(Span::secs(200));

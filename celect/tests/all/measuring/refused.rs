@@ -6,22 +6,22 @@ use super::*;
 
 #[test]
 fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
-    let few = config(usual()).with_c(1);
+    let few = config(usual()).with_missing_from(1);
     let mut mesh = Mesh::missing(4, few, &[]);
     mesh.command(2, Command::Elect);
     mesh.deliver();
     let ballot = mesh.nodes[0].machine().leads().unwrap();
-    let say = |number, upper| Message::Estimate {
+    let say = |number, upper_bound| Message::Estimate {
         ballot,
         number,
         source: Source::Sampling,
-        upper,
+        upper_bound,
         miss: 10_000,
     };
     let mut receive = |from: u64, message: Message| {
         let from = member(from);
         let outcome = mesh.step(3, Input::Message { from, message });
-        (outcome, mesh.tolerates(3).0)
+        (outcome, mesh.bound(3).0)
     };
     assert_eq!(receive(1, say(3, 1)), (Ok(()), 1));
     // A late and a repeated estimate do not count, and the largest of a window is used.
@@ -35,7 +35,7 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
         ballot: Ballot { epoch: 0, ..ballot },
         number: 9,
         source: Source::Sampling,
-        upper: 0,
+        upper_bound: 0,
         miss: 10_000,
     };
     assert_eq!(receive(4, past), (Ok(()), 2));
@@ -44,7 +44,7 @@ fn what_is_told_is_taken_from_the_leader_alone_and_in_order() {
             ballot,
             number: 9,
             source: Source::Sampling,
-            upper: 0,
+            upper_bound: 0,
             miss,
         };
         let found = receive(1, wild).0;

@@ -234,7 +234,7 @@ impl Node {
                 Ok(error) = &mut closed => break Err(Failure::Output(error)),
                 event = events.recv() => match event {
                     Ok(event) => {
-                        waits &= !matches!(event.event, NodeEvent::Membership(Event::Identity(_)));
+                        waits &= !matches!(event.event, NodeEvent::Membership(Event::Identified(_)));
                         log.event(&event);
                     }
                     Err(RecvError::Lagged { missed }) => log.missed(missed),

@@ -111,7 +111,7 @@ mod tests {
             Mark::Observed(Observed {
                 at: Time(at),
                 node: one.id,
-                event: NodeEvent::Membership(Event::Membership(delta)),
+                event: NodeEvent::Membership(Event::Changed(delta)),
             })
         };
         let mut trace = Trace::default();

@@ -45,7 +45,7 @@ impl Leaders {
                     self.on_election(seen.node, seen.at, *event);
                 } else if matches!(
                     seen.event,
-                    NodeEvent::Membership(Event::Identity(_) | Event::Left)
+                    NodeEvent::Membership(Event::Identified(_) | Event::Left)
                 ) {
                     self.begin(seen.node, seen.at);
                 }
@@ -119,16 +119,16 @@ impl Leaders {
             Election::Regained { leader, ballot } => {
                 self.follows.insert(node, (leader, ballot));
             }
-            Election::Lost { .. } | Election::LeaseOver { .. } | Election::Ended(_) => {
+            Election::Lost { .. } | Election::LeaseExpired { .. } | Election::Ended(_) => {
                 self.follows.remove(&node);
                 self.end(node, at);
             }
             Election::Deposed { .. } => self.end(node, at),
             Election::Electing(_)
             | Election::Yielded { .. }
-            | Election::TooFew { .. }
+            | Election::Stalled { .. }
             | Election::Concluded { .. }
-            | Election::Tolerates { .. } => {}
+            | Election::BoundChanged { .. } => {}
             #[cfg(feature = "estimate")]
             Election::Measured(_) | Election::Unmeasured(_) => {}
             other => debug_assert!(false, "the demo does not know {other:?}"),
@@ -180,7 +180,7 @@ mod tests {
             go(Mark::Observed(Observed {
                 at: Time(1),
                 node: me.id,
-                event: NodeEvent::Membership(Event::Identity(me)),
+                event: NodeEvent::Membership(Event::Identified(me)),
             }));
         }
         let elected = |epoch, leader| Election::Elected {
@@ -202,7 +202,7 @@ mod tests {
         // No node follows a failed one.
         assert_eq!(go(Mark::Fact(Time(6), Fact::Crashed(two.id))), None);
         assert_eq!(go(notified(7, 1, elected(2, one))), Some((one, ballot(2))));
-        let joined = NodeEvent::Membership(Event::Membership(Delta::Joined(two)));
+        let joined = NodeEvent::Membership(Event::Changed(Delta::Joined(two)));
         let about_lists = Mark::Observed(Observed {
             at: Time(8),
             node: one.id,

@@ -141,7 +141,7 @@ impl Host {
                     let lines = self.driver.machine().state().map_or(0, |it| it.0.len());
                     self.say(Reported::Readable(read, lines));
                 }
-                Effect::Event(Event::Leads { leader, .. }) => self.say(Reported::Leads(leader)),
+                Effect::Event(Event::Elected { leader, .. }) => self.say(Reported::Leads(leader)),
                 Effect::Event(_) => {}
             }
         }

@@ -81,7 +81,7 @@ impl<W: Write> Narrator<W> {
         match mark {
             Mark::Fact(at, fact) => self.happened(plan, views, *at, *fact),
             Mark::Observed(seen) => {
-                if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
+                if let NodeEvent::Membership(Event::Changed(delta)) = seen.event {
                     self.notified(plan, views, seen.at, seen.node, delta);
                 }
                 self.settle(plan, views, seen.at);

@@ -130,7 +130,7 @@ impl Facts {
             match mark {
                 Mark::Fact(at, fact) => facts.happened(plan, *at, *fact),
                 Mark::Observed(seen) => {
-                    if let NodeEvent::Membership(Event::Membership(delta)) = seen.event {
+                    if let NodeEvent::Membership(Event::Changed(delta)) = seen.event {
                         facts.notified(plan, &views, &lives, seen.at, seen.node, delta);
                     }
                 }

@@ -145,7 +145,7 @@ impl Sketch<'_> {
             Mark::Fact(_, Fact::Crashed(node)) => (*node, Shape::Cross, "goes down"),
             Mark::Fact(_, Fact::Leaving(node)) => (*node, Shape::Down, "leaves"),
             Mark::Observed(seen)
-                if matches!(seen.event, NodeEvent::Membership(Event::Identity(_))) =>
+                if matches!(seen.event, NodeEvent::Membership(Event::Identified(_))) =>
             {
                 (seen.node, Shape::Up, "is in the mesh")
             }

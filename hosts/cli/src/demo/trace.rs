@@ -106,7 +106,7 @@ impl Views {
         }
         let observer = match mark {
             Mark::Observed(seen)
-                if matches!(seen.event, NodeEvent::Membership(Event::Membership(_))) =>
+                if matches!(seen.event, NodeEvent::Membership(Event::Changed(_))) =>
             {
                 Some(seen.node)
             }
@@ -140,20 +140,20 @@ impl Views {
         };
         match event {
             // The last events of a crashed node may come late.
-            Event::Identity(me) if self.up.contains_key(&node) => {
+            Event::Identified(me) if self.up.contains_key(&node) => {
                 self.up.insert(node, Some(*me));
             }
             Event::Left => {
                 self.up.remove(&node);
                 self.lists.remove(&node);
             }
-            Event::Membership(delta) => {
+            Event::Changed(delta) => {
                 if let Some(list) = self.lists.get_mut(&node) {
                     note(list, *delta);
                 }
             }
             // Nothing else changes which nodes are up, or a list.
-            Event::Identity(_) | Event::Metadata(_) | Event::Broadcast { .. } => {}
+            Event::Identified(_) | Event::MetadataChanged(_) | Event::BroadcastReceived { .. } => {}
             _ => {}
         }
     }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     fn notified(at: u64, node: u64, delta: Delta) -> Mark {
-        seen(at, node, Event::Membership(delta))
+        seen(at, node, Event::Changed(delta))
     }
 
     #[test]
@@ -288,8 +288,8 @@ mod tests {
         let mut trace = Trace::default();
         trace.push(fact(0, Fact::Started(one.id)));
         trace.push(fact(1, Fact::Started(two.id)));
-        trace.push(seen(4, 2, Event::Identity(two)));
-        trace.push(seen(2, 1, Event::Identity(one)));
+        trace.push(seen(4, 2, Event::Identified(two)));
+        trace.push(seen(2, 1, Event::Identified(one)));
         trace.push(notified(5, 1, Delta::Joined(two)));
         trace.push(notified(6, 2, Delta::Joined(one)));
         assert!(trace.iter().map(Mark::at).is_sorted());
@@ -306,7 +306,7 @@ mod tests {
         views.apply(&notified(9, 1, Delta::Failed(two)));
         assert_eq!(views.right(), (1, 1));
         views.apply(&fact(10, Fact::Started(two.id)));
-        views.apply(&seen(11, 2, Event::Identity(heir)));
+        views.apply(&seen(11, 2, Event::Identified(heir)));
         views.apply(&notified(11, 1, Delta::Confirmed(two)));
         views.apply(&notified(11, 1, Delta::Joined(heir)));
         assert!(views.is_right(one.id) && !views.is_right(two.id));
@@ -319,8 +319,8 @@ mod tests {
         for mark in [
             fact(0, Fact::Started(one.id)),
             fact(0, Fact::Started(two.id)),
-            seen(1, 1, Event::Identity(one)),
-            seen(1, 2, Event::Identity(two)),
+            seen(1, 1, Event::Identified(one)),
+            seen(1, 2, Event::Identified(two)),
             notified(2, 1, Delta::Joined(two)),
             fact(3, Fact::Leaving(two.id)),
         ] {

@@ -51,7 +51,11 @@ impl Course {
         }
         for &node in &all {
             course.fact(Time::ZERO, Fact::Started(NodeId(node)));
-            course.seen(Time::ZERO + MS, node, Event::Identity(Member::new(node, 0)));
+            course.seen(
+                Time::ZERO + MS,
+                node,
+                Event::Identified(Member::new(node, 0)),
+            );
         }
         for &node in &all {
             let joined = Delta::Joined(Member::new(node, 0));
@@ -88,7 +92,7 @@ impl Course {
         let heir = Member::new(restarting, 1);
         course.fact(times.down, Fact::Crashed(NodeId(restarting)));
         course.fact(times.back, Fact::Started(NodeId(restarting)));
-        course.seen(times.back + MS * 9, restarting, Event::Identity(heir));
+        course.seen(times.back + MS * 9, restarting, Event::Identified(heir));
         let soon = times.back + MS * 100;
         course.notified(soon, &up, Delta::Confirmed(Member::new(restarting, 0)));
         course.notified(soon, &up, Delta::Joined(heir));
@@ -97,7 +101,11 @@ impl Course {
         }
         course.fact(times.cut, Fact::Cut);
         course.fact(times.heal, Fact::Healed);
-        course.seen(times.heal + MS * 50, 1, Event::Metadata(Member::new(2, 0)));
+        course.seen(
+            times.heal + MS * 50,
+            1,
+            Event::MetadataChanged(Member::new(2, 0)),
+        );
         course
     }
 
@@ -117,7 +125,7 @@ impl Course {
             .iter()
             .filter(|&&it| NodeId(it) != delta.member().id)
         {
-            self.seen(at, observer, Event::Membership(delta));
+            self.seen(at, observer, Event::Changed(delta));
         }
     }
 
@@ -150,7 +158,7 @@ impl Course {
 
     /// Removes an event about a member at one node.
     fn unnotify(&mut self, observer: u64, delta: Delta) {
-        let notified = NodeEvent::Membership(Event::Membership(delta));
+        let notified = NodeEvent::Membership(Event::Changed(delta));
         self.marks.retain(|mark| match mark {
             Mark::Observed(seen) => seen.node != NodeId(observer) || seen.event != notified,
             Mark::Fact(..) => true,

@@ -125,7 +125,7 @@ impl Task {
             #[cfg(feature = "estimate")]
             selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
             #[cfg(feature = "estimate")]
-            selvedge::Event::Raised(upper) => self.emit(NodeEvent::Raised(upper)),
+            selvedge::Event::MaxLivesRaised(upper) => self.emit(NodeEvent::MaxLivesRaised(upper)),
             // Of a feature of `selvedge` that another package has switched on.
             _other => {}
         }
@@ -144,7 +144,7 @@ impl Task {
     /// An event of membership concerns the host itself, too.
     fn on_membership(&mut self, event: &Event, source: Option<SocketAddr>) {
         match event {
-            Event::Metadata(member) | Event::Membership(Delta::Joined(member)) => {
+            Event::MetadataChanged(member) | Event::Changed(Delta::Joined(member)) => {
                 let machine = self.driver.machine().membership();
                 if let Some(metadata) = machine.metadata(member.id) {
                     let mut addresses = address::from_metadata(metadata);
@@ -164,10 +164,10 @@ impl Task {
                 self.progress.is_over = true;
             }
             // Another node knew a later life of a node that was in already.
-            Event::Identity(_) if self.progress.is_in => self.traffic.twins.add(1),
-            Event::Identity(_) => self.progress.is_in = true,
+            Event::Identified(_) if self.progress.is_in => self.traffic.twins.add(1),
+            Event::Identified(_) => self.progress.is_in = true,
             // They concern the application alone, if any.
-            Event::Membership(_) | Event::Broadcast { .. } | _ => {}
+            Event::Changed(_) | Event::BroadcastReceived { .. } | _ => {}
         }
     }
 

@@ -56,13 +56,13 @@ impl Node {
 
     /// Waits until it is in the mesh.
     pub(crate) async fn joins(&mut self) {
-        let is_in = |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::Identity(_)));
+        let is_in = |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::Identified(_)));
         self.wait_for(is_in).await;
     }
 
     /// Waits until another node is on its list.
     pub(crate) async fn meets(&mut self, other: NodeId) {
-        let is_joined = |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::Membership(Delta::Joined(it))) if it.id == other);
+        let is_joined = |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::Changed(Delta::Joined(it))) if it.id == other);
         self.wait_for(is_joined).await;
     }
 
@@ -95,7 +95,7 @@ impl Deref for Node {
 pub(crate) fn is_failure(event: &NodeEvent) -> bool {
     matches!(
         event,
-        NodeEvent::Membership(Event::Membership(Delta::Failed(_)))
+        NodeEvent::Membership(Event::Changed(Delta::Failed(_)))
     )
 }
 

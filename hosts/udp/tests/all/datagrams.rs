@@ -329,8 +329,8 @@ async fn a_broadcast_arrives_and_one_that_is_too_long_is_refused() {
     assert!(one.command(broadcast(limit + 1)).await.is_err());
     one.command(broadcast(limit)).await.unwrap();
     let is_broadcast =
-        |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::Broadcast { .. }));
-    let NodeEvent::Membership(Event::Broadcast { origin, payload }) =
+        |it: &NodeEvent| matches!(it, NodeEvent::Membership(Event::BroadcastReceived { .. }));
+    let NodeEvent::Membership(Event::BroadcastReceived { origin, payload }) =
         two.wait_for(is_broadcast).await
     else {
         panic!("it waited for another event");

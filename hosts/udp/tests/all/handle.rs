@@ -33,7 +33,7 @@ fn threads_without_a_runtime_use_a_node() {
         let observed = events.blocking_recv().unwrap();
         if matches!(
             observed.event,
-            NodeEvent::Membership(Event::Membership(it)) if it.member().id == two.id()
+            NodeEvent::Membership(Event::Changed(it)) if it.member().id == two.id()
         ) {
             break;
         }

@@ -83,8 +83,10 @@ async fn a_killed_node_frees_its_port_and_a_departed_one_is_heard_to_leave() {
     let mut other = Node::start(listening(3, &[host.address()], address)).await;
     other.joins().await;
     other.leave().await.unwrap();
-    host.wait_for(|it| matches!(it, NodeEvent::Membership(Event::Membership(Delta::Left(it))) if it.id.0 == 3))
-        .await;
+    host.wait_for(
+        |it| matches!(it, NodeEvent::Membership(Event::Changed(Delta::Left(it))) if it.id.0 == 3),
+    )
+    .await;
 }
 
 /// Membership keeps 16 seeds; the host asks more of them in turn.

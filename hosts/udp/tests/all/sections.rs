@@ -171,7 +171,7 @@ async fn too_few_nodes_and_a_node_without_locks_are_refused() {
     let name = "door".parse().unwrap();
     let refusal = Refusal::TooFew {
         answered: 1,
-        upper: 3,
+        max_lives: 3,
     };
     let refused = timeout(PATIENCE, node.lock(name)).await.unwrap();
     let too_few = EnterError::Refused(NoEntry::Refused(refusal));
@@ -210,7 +210,7 @@ async fn killed_inside(bench: &Bench) -> (Vec<Node>, Guard) {
     let last = nodes.pop().unwrap();
     let held = timeout(PATIENCE, last.lock(door())).await;
     last.kill().await;
-    let failed = NodeEvent::Membership(Event::Membership(Delta::Failed(last.state().me)));
+    let failed = NodeEvent::Membership(Event::Changed(Delta::Failed(last.state().me)));
     for node in &mut nodes {
         node.wait_for(|it| *it == failed).await;
     }

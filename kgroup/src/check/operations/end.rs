@@ -34,7 +34,7 @@ impl World {
             for other in seats.clone() {
                 self.play(Operation::Refute(at, other), &mut rng)?;
             }
-            let epoch = Command::Epoch(self.epoch);
+            let epoch = Command::SetEpoch(self.epoch);
             self.play(Operation::Command(at, epoch), &mut rng)?;
         }
         self.settle(&mut rng)?;

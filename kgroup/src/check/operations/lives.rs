@@ -17,13 +17,13 @@ impl World {
         if byte & 3 == 0 {
             // One clock runs ahead, or goes back.
             let epoch = self.epoch + u64::from(byte >> 4);
-            let epoch = Command::Epoch(epoch.saturating_sub(4));
+            let epoch = Command::SetEpoch(epoch.saturating_sub(4));
             return self.play(Operation::Command(seat, epoch), bytes);
         }
         self.epoch += 1;
         for at in 0..self.mesh.seats().len() {
             if byte >> 3 & 1 << at == 0 {
-                let epoch = Command::Epoch(self.epoch);
+                let epoch = Command::SetEpoch(self.epoch);
                 self.play(Operation::Command(at, epoch), bytes)?;
             }
         }
@@ -61,7 +61,7 @@ impl World {
     /// A node begins its next life.
     pub(super) fn start<C: Choose>(&mut self, seat: usize, choices: &mut C) -> Result<(), String> {
         self.play(Operation::Restart(seat), choices)?;
-        let epoch = Command::Epoch(self.epoch);
+        let epoch = Command::SetEpoch(self.epoch);
         self.play(Operation::Command(seat, epoch), choices)?;
         self.play(Operation::Introduce(seat), choices)?;
         self.play(Operation::Announce(seat), choices)

@@ -32,15 +32,15 @@ impl Notified {
     /// Takes an event in; returns true if it was a delta.
     pub(super) fn event(&mut self, event: &Event) -> Result<bool, String> {
         match event {
-            Event::Identity(me) => {
+            Event::Identified(me) => {
                 if let Some(before) = self.identity.filter(|&before| !me.supersedes(before)) {
                     return Err(format!("the identity went from {before:?} to {me:?}"));
                 }
                 self.identity = Some(*me);
                 Ok(false)
             }
-            Event::Membership(delta) => self.delta(*delta).map(|()| true),
-            Event::Metadata(_) | Event::Broadcast { .. } | Event::Left => Ok(false),
+            Event::Changed(delta) => self.delta(*delta).map(|()| true),
+            Event::MetadataChanged(_) | Event::BroadcastReceived { .. } | Event::Left => Ok(false),
         }
     }
 

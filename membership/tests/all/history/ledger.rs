@@ -48,7 +48,7 @@ impl Ledger {
     pub(super) fn event(&mut self, at: Time, node: usize, event: &Event) {
         self.now = at;
         match event {
-            Event::Identity(me) => {
+            Event::Identified(me) => {
                 if let Some(before) = self.identity[node] {
                     assert!(
                         me.incarnation.newer_than(before),
@@ -59,7 +59,7 @@ impl Ledger {
                 self.identity[node] = Some(me.incarnation);
                 self.present_since[node].get_or_insert(at);
             }
-            Event::Membership(delta) => self.delta(at, node, *delta),
+            Event::Changed(delta) => self.delta(at, node, *delta),
             _ => {}
         }
     }

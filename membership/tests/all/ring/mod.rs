@@ -146,7 +146,7 @@ impl Ring {
         self.events
             .iter()
             .filter_map(|(node, event)| match event {
-                Event::Membership(delta) if *node == observer => Some(*delta),
+                Event::Changed(delta) if *node == observer => Some(*delta),
                 _ => None,
             })
             .collect()

@@ -188,7 +188,7 @@ impl Watch<Replica<Journal>> for Watcher {
                         ));
                     }
                 }
-                Event::Leads { leader, .. } => {
+                Event::Elected { leader, .. } => {
                     self.summary.led += u64::from(*leader == step.me.id);
                 }
                 Event::Configured { number, .. } => {

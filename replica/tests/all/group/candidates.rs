@@ -69,7 +69,7 @@ fn accept(ballot: Ballot, commit: u64, entries: &[Entry<u16>]) -> Body<u16> {
 #[test]
 fn a_promise_counts_also_when_its_member_is_gone() {
     let mut group = Group::of(&[1, 2, 3, 4, 5]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     let own = ballot(1, 1);
     group.say(1, member(2), promise(own, Ballot::default(), 0, &[]));
     for id in [2, 4, 5] {
@@ -90,7 +90,7 @@ fn a_candidate_adopts_what_the_highest_of_those_that_promised_holds() {
     let low = promise(own, Ballot::default(), 0, &[]);
     for answers in [[(2, &high), (3, &low)], [(3, &low), (2, &high)]] {
         let mut group = Group::of(&[1, 2, 3, 4, 5]);
-        group.command(1, Command::Stand);
+        group.command(1, Command::Campaign);
         let mut sent = Vec::new();
         for (from, answer) in answers {
             sent = group.say(1, member(from), answer.clone());
@@ -112,7 +112,7 @@ fn a_candidate_adopts_what_the_highest_of_those_that_promised_holds() {
 #[test]
 fn a_candidate_does_not_lead_with_less_than_was_accepted() {
     let mut group = Group::of(&[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     let own = ballot(1, 1);
     let without = promise(own, ballot(0, 2), 1, &[]);
     assert_eq!(group.say(1, member(2), without), []);
@@ -127,7 +127,7 @@ fn a_refusal_that_names_no_other_leader_has_a_candidate_wait() {
     // By a member that knows no leader, and by one which still takes this member for the leader.
     for leader in [Ballot::default(), ballot(1, 1)] {
         let mut group = Group::of(&[1, 2, 3]);
-        group.command(1, Command::Stand);
+        group.command(1, Command::Campaign);
         let refused = refuse(ballot(1, 1), ballot(4, 3), leader);
         assert_eq!(group.say(1, member(2), refused), []);
         assert_eq!(group.leader(1), None);
@@ -241,7 +241,7 @@ fn under_the_published_rule_a_leader_keeps_what_a_quorum_confirms() {
         let entries: Vec<_> = (1..=4).map(|nth| update(nth, nth as u16)).collect();
         // The first one is committed.
         group.say(1, member(2), accept(ballot(1, 2), 1, &entries));
-        group.command(1, Command::Stand);
+        group.command(1, Command::Campaign);
         let own = ballot(2, 1);
         group.say(1, member(2), promise(own, ballot(1, 2), 4, &[]));
         let sent = group.say(1, member(3), promise(own, ballot(1, 2), confirmed, &[]));

@@ -98,7 +98,7 @@ fn entries_are_sent_again_as_many_as_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.frame_budget = 127;
     let mut group = Group::new(&first, &[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     for update in 1..=13 {
         let update = if update == 12 { 200 } else { update };

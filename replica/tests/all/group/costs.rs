@@ -143,7 +143,7 @@ fn a_member_that_acknowledges_is_sent_what_did_not_fit_before() {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.frame_budget = 127;
     let mut group = Group::new(&first, &[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     for update in 1..=14 {
@@ -201,7 +201,7 @@ fn another_member_is_asked_where_one_does_not_answer() {
 #[test]
 fn what_waits_is_sent_to_the_leader_while_it_is_there() {
     let mut group = Group::of(&[1, 2, 3]);
-    group.command(2, Command::Stand);
+    group.command(2, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     group.command(3, Command::Propose(8));
@@ -328,7 +328,7 @@ fn as_many_are_on_their_way_as_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.frame_budget = 127;
     let mut group = Group::new(&first, &[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     for update in 1..=20 {

@@ -197,7 +197,7 @@ fn a_leader_that_was_left_behind_by_all_asks_nodes_outside() {
     let mut group = Group::new(&Configuration::of([1, 2, 3].map(member)), &[1, 2, 3, 4]);
     group.propose_without(1, 1..2, &[]);
     group.wait(Span::secs(1));
-    group.command(1, Command::HandOver(NodeId(2)));
+    group.command(1, Command::TransferLeadership(NodeId(2)));
     group.wait(Span::secs(1));
     group.command(2, Command::Configure(Configuration::of([member(4)])));
     group.deliver_without(&[1]);

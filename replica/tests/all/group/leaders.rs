@@ -78,12 +78,12 @@ fn a_leader_hands_over_when_it_is_asked() {
     let mut group = Group::of(&[1, 2, 3]);
     group.command(1, Command::Propose(7));
     group.deliver();
-    let refused = group.step(2, Input::Command(Command::HandOver(NodeId(3))));
+    let refused = group.step(2, Input::Command(Command::TransferLeadership(NodeId(3))));
     let leader = Some(NodeId(1));
     assert_eq!(refused, Err(Reject::NotLeader { leader }));
-    let refused = group.step(1, Input::Command(Command::HandOver(NodeId(9))));
+    let refused = group.step(1, Input::Command(Command::TransferLeadership(NodeId(9))));
     assert_eq!(refused, Err(Reject::NoCandidate(NodeId(9))));
-    group.command(1, Command::HandOver(NodeId(3)));
+    group.command(1, Command::TransferLeadership(NodeId(3)));
     group.deliver();
     assert!((1..=3).all(|id| group.leader(id) == Some(3)));
     assert_eq!(group.notified(1, |it| matches!(it, Event::Deposed(_))), 1);
@@ -201,7 +201,7 @@ fn a_candidate_asks_again_and_waits_for_members_that_come_back() {
     let mut group = Group::of(&[1, 2, 3]);
     group.notify(1, Delta::Failed(member(3)));
     group.taken();
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     assert_eq!(group.node(1).counters().elections, 1);
     assert_eq!(prepared(&group.taken()), [2]);
     for _ in 0..3 {
@@ -273,7 +273,7 @@ fn a_refusal_leads_to_the_leader_that_is_there() {
 #[test]
 fn nobody_stands_beside_a_leader() {
     let mut group = Group::of(&[1, 2, 3]);
-    group.command(2, Command::Stand);
+    group.command(2, Command::Campaign);
     group.deliver();
     assert_eq!(group.leader(1), Some(2));
     group.wait(Span::secs(1));

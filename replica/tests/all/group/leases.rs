@@ -42,10 +42,10 @@ fn a_member_that_is_bound_stands_when_the_leader_asks_it_to() {
     let mut group = leased();
     group.command(1, Command::Read(1));
     group.deliver();
-    group.command(2, Command::Stand);
+    group.command(2, Command::Campaign);
     assert_eq!(group.taken(), [], "it is bound");
     assert_eq!(group.node(2).counters().elections, 0);
-    group.command(1, Command::HandOver(NodeId(3)));
+    group.command(1, Command::TransferLeadership(NodeId(3)));
     group.deliver();
     assert!((1..=3).all(|id| group.leader(id) == Some(3)), "at once");
 }
@@ -56,7 +56,7 @@ fn a_lease_that_was_given_up_stays_so() {
     let mut group = leased();
     group.command(1, Command::Read(1));
     group.deliver();
-    group.command(1, Command::HandOver(NodeId(3)));
+    group.command(1, Command::TransferLeadership(NodeId(3)));
     group.taken();
     let before = group.node(1).clone();
     group.step(1, Input::Tick(Timer::Lease)).unwrap();

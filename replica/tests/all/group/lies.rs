@@ -317,7 +317,7 @@ fn answers_that_are_not_awaited_are_counted() {
         assert_eq!(group.node(1).counters().stale, nth as u64 + 1);
     }
     // A candidate.
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     let number = 7 + 1;
     for (from, of) in [(9, ballot(number, 1)), (2, of_another)] {
         let before = group.node(1).counters().stale;
@@ -358,7 +358,7 @@ fn a_stray_tick_changes_nothing() {
     let timers = [
         Timer::Resend,
         Timer::Commit,
-        Timer::Stand,
+        Timer::Campaign,
         Timer::Pending,
         Timer::Watch,
         Timer::Fetch,
@@ -379,7 +379,7 @@ fn a_stray_tick_changes_nothing() {
         }
     }
     let mut fresh = Group::of(&[1, 2, 3]);
-    for timer in timers.into_iter().filter(|&it| it != Timer::Stand) {
+    for timer in timers.into_iter().filter(|&it| it != Timer::Campaign) {
         let before = fresh.node(2).clone();
         fresh.step(2, Input::Tick(timer)).unwrap();
         assert_eq!(fresh.node(2), &before, "{timer:?} at a fresh node");
@@ -448,7 +448,7 @@ fn what_is_learned_fits_into_a_frame() {
         let learned = group.judged(1, member(2), 1, learn);
         // A leader decides what its members can learn.
         let mut group = Group::new(&first, &[1]);
-        group.command(1, Command::Stand);
+        group.command(1, Command::Campaign);
         let decided = group.step(1, Input::Command(Command::Configure(next)));
         match decided {
             Ok(()) => {
@@ -519,7 +519,7 @@ fn a_member_stands_with_no_ballot_that_others_refuse() {
             matches!(reported[..], [(3, Body::Promise { .. })]),
             "{reported:?}"
         );
-        group.command(2, Command::Stand);
+        group.command(2, Command::Campaign);
         assert_eq!(!group.taken().is_empty(), stands);
         assert_eq!(group.node(2).counters().elections, u64::from(stands));
     }

@@ -311,7 +311,7 @@ fn nobody_is_named_in_life_0_again() {
 /// and meets 2.
 fn two_histories(again: impl FnOnce(Member, u64) -> Node) -> (Vec<u16>, Vec<u16>, bool) {
     let mut group = Group::of(&[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.wait(Span::secs(1));
     group.command(1, Command::Propose(11));
     group.wait_without(Span::secs(1), &[2]);

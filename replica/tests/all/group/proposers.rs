@@ -17,7 +17,7 @@ fn remembering(proposers: u16, ids: &[u64]) -> Group {
     let mut first = Configuration::of(ids.iter().map(|&id| member(id)));
     first.proposers = proposers;
     let mut group = Group::new(&first, ids);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     group

@@ -79,7 +79,7 @@ fn a_leader_that_handed_over_has_no_lease_any_more() {
     group.deliver();
     group.command(1, Command::Read(2));
     assert_eq!(readable(&group), 2, "by its lease");
-    group.command(1, Command::HandOver(NodeId(3)));
+    group.command(1, Command::TransferLeadership(NodeId(3)));
     group.wire.clear();
     group.command(1, Command::Read(3));
     assert_eq!(readable(&group), 2);

@@ -155,7 +155,7 @@ fn the_updates_on_their_way_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.frame_budget = 127;
     let mut group = Group::new(&first, &[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     for update in 1..=100 {
@@ -187,7 +187,7 @@ fn the_updates_on_their_way_fit_into_a_frame() {
 fn a_leader_keeps_a_limited_number_of_proposals_of_others() {
     let first = Configuration::of([1, 2].map(member));
     let mut group = Group::set(&first, &[1, 2], Config::new().with_pending(2));
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     let proposals = (1..=60).map(|number| Proposal {
         by: member(2),
@@ -209,7 +209,7 @@ fn a_leader_keeps_a_limited_number_of_proposals_of_others() {
 #[test]
 fn a_leader_takes_the_next_number_of_a_proposer() {
     let mut group = Group::of(&[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     let propose = |number, first| Body::Propose {
@@ -268,7 +268,7 @@ fn proposals_travel_as_many_as_fit_into_a_frame() {
     let mut first = Configuration::of([1, 2, 3].map(member));
     first.frame_budget = 127;
     let mut group = Group::new(&first, &[1, 2, 3]);
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     group.wait(Span::secs(1));
     for update in 1..=13 {

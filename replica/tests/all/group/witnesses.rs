@@ -155,7 +155,7 @@ fn a_member_tells_that_its_configuration_is_active_once_it_follows_a_leader() {
         }
     };
     assert!(!active(&mut group));
-    group.command(1, Command::Stand);
+    group.command(1, Command::Campaign);
     group.deliver();
     assert!(active(&mut group));
     // An answer needs none, and is counted.

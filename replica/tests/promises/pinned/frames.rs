@@ -83,7 +83,7 @@ fn a_leader_tells_all_members_that_it_is_there() {
     let first = Configuration::of([1, 2, 3].map(member));
     let config = Config::new().with_pending(1);
     let mut leader = Driver::new(Replica::new(member(1), config, first, Log::default()).unwrap());
-    step(&mut leader, Input::Command(Command::Stand));
+    step(&mut leader, Input::Command(Command::Campaign));
     let nothing = Ballot::default();
     let promise = Body::Promise {
         ballot: Ballot {
@@ -132,7 +132,7 @@ fn with_witness(ids: &[u64], witness: u64) -> Configuration {
 #[test]
 fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
     let mut leader = node(1, &with_witness(&[1, 2, 3], 2), 0);
-    step(&mut leader, Input::Command(Command::Stand));
+    step(&mut leader, Input::Command(Command::Campaign));
     let promise = Body::Promise {
         ballot: Ballot {
             number: 1,
@@ -170,7 +170,7 @@ fn a_leader_stores_an_entry_before_a_witness_hears_of_it() {
 #[test]
 fn a_candidate_does_not_wait_for_what_only_a_witness_has() {
     let mut node = node(1, &with_witness(&[1, 2, 3, 4], 4), 0);
-    step(&mut node, Input::Command(Command::Stand));
+    step(&mut node, Input::Command(Command::Campaign));
     let promise = |by: u64, end| Body::Promise {
         ballot: Ballot {
             number: 1,

@@ -15,7 +15,7 @@ impl Hosted for Membership {
 
     fn failed(event: &Event) -> Option<Member> {
         match event {
-            Event::Membership(Delta::Failed(member)) => Some(*member),
+            Event::Changed(Delta::Failed(member)) => Some(*member),
             _ => None,
         }
     }
@@ -51,7 +51,7 @@ pub(crate) fn settled(nodes: usize, seed: u64) -> Network<Host<Membership>> {
     for node in 0..nodes {
         network.with(node, |peer, now, out| {
             let config = Box::new(Config::default());
-            peer.step(now, Input::Command(Command::Configure(config)), out);
+            peer.step(now, Input::Command(Command::SetConfig(config)), out);
         });
     }
     network

@@ -21,7 +21,7 @@ impl Replicates for Host<Replica<Sum>> {
     }
 
     fn stand(&mut self, now: Time, out: &mut Out<Time>) {
-        self.step(now, Input::Command(Command::Stand), out);
+        self.step(now, Input::Command(Command::Campaign), out);
     }
 
     fn lose(&mut self, now: Time, leader: usize, _is_first: bool, out: &mut Out<Time>) {

@@ -202,16 +202,16 @@ impl Log {
     )]
     pub(super) fn event(&mut self, seen: &Observed) {
         let (event, line) = match &seen.event {
-            NodeEvent::Membership(Event::Identity(me)) => ("identity", self.identity(*me)),
-            NodeEvent::Membership(Event::Membership(delta)) => match self.delta(*delta) {
+            NodeEvent::Membership(Event::Identified(me)) => ("identity", self.identity(*me)),
+            NodeEvent::Membership(Event::Changed(delta)) => match self.delta(*delta) {
                 Some(it) => it,
                 None => return,
             },
-            NodeEvent::Membership(Event::Broadcast { origin, payload }) => {
+            NodeEvent::Membership(Event::BroadcastReceived { origin, payload }) => {
                 let text = format!("{} bytes from node {}", payload.len(), origin.id);
                 ("broadcast", Line::new(text))
             }
-            NodeEvent::Membership(Event::Metadata(_) | Event::Left) => return,
+            NodeEvent::Membership(Event::MetadataChanged(_) | Event::Left) => return,
             NodeEvent::Election(event) => self.election(*event, seen.node),
             NodeEvent::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
             NodeEvent::Announced(addresses) => ("announced", self.announced(addresses)),
@@ -369,7 +369,7 @@ impl Log {
                 let text = format!("the election of node {} continues instead", to.initiator.id);
                 ("yielded", None, Some(to), text)
             }
-            It::TooFew {
+            It::Stalled {
                 ballot,
                 known,
                 needed,
@@ -398,7 +398,7 @@ impl Log {
                 let text = self.leads(&format!("{} still leads", name(leader)));
                 ("regained", Some(leader), Some(ballot), text)
             }
-            It::LeaseOver { leader, ballot } => {
+            It::LeaseExpired { leader, ballot } => {
                 let text = format!(
                     "node {} leads no longer: its lease was not renewed",
                     leader.id
@@ -414,7 +414,11 @@ impl Log {
                 let text = "this node leads no longer: too few acknowledge it".to_owned();
                 ("ended", None, Some(ballot), self.form.colour.bad(&text))
             }
-            It::Concluded { ballot, c, .. } => {
+            It::Concluded {
+                ballot,
+                missing_from: c,
+                ..
+            } => {
                 let text = format!("the election holds if {c} lists at most lack a live node");
                 ("concluded", None, Some(ballot), text)
             }
@@ -422,7 +426,7 @@ impl Log {
             It::Measured(found) => {
                 let text = format!(
                     "{} lists at most lack a live node, by a sample",
-                    found.upper
+                    found.upper_bound
                 );
                 ("measured", None, None, text)
             }
@@ -433,7 +437,9 @@ impl Log {
                 None,
                 self.form.colour.bad(&why.to_string()),
             ),
-            It::Tolerates { c, .. } => {
+            It::BoundChanged {
+                missing_from: c, ..
+            } => {
                 let text = format!("elections rest on {c} lists at most that lack a live node");
                 ("tolerates", None, None, text)
             }

@@ -174,7 +174,7 @@ impl Others {
             while let Some(observed) = events.try_recv().unwrap() {
                 failures += usize::from(matches!(
                     observed.event,
-                    NodeEvent::Membership(Event::Membership(Delta::Failed(member)))
+                    NodeEvent::Membership(Event::Changed(Delta::Failed(member)))
                         if member.id == ID
                 ));
             }

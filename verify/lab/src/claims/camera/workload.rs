@@ -232,7 +232,7 @@ impl Run {
                 Event::Released(_) => self.ask(node)?,
                 Event::Refused(why) => return Err(Fault::Outcome(why.to_string())),
                 Event::Waiting(_)
-                | Event::SlowPath
+                | Event::SlowPathTaken
                 | Event::Cancelled
                 | Event::Fenced(_)
                 | Event::PassedOver(_) => {}

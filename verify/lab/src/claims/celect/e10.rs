@@ -55,8 +55,8 @@ fn example(seed: u64) -> Result<Sample, Fault> {
     // All nodes are asked, the initiator itself too; silent nodes count as dead.
     let config = Config::new(2, 2)
         .with_protocol(Protocol::Hybrid)
-        .with_x(2)
-        .with_y(2)
+        .with_lowest(2)
+        .with_suspected(2)
         .with_retries(0);
     for node in 0..nodes {
         let machine = Celect::new(member(node), config, ById).map_err(Fault::network)?;

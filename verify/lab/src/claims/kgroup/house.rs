@@ -245,7 +245,7 @@ impl House {
         let now = self.net.now();
         for number in 0..EPOCHS {
             for node in self.nodes.clone() {
-                let command = Ask::Node(Command::Epoch(number + 2));
+                let command = Ask::Node(Command::SetEpoch(number + 2));
                 let action = Action::Command { node, command };
                 let when = now + length * number;
                 self.net.schedule(when, action).map_err(Fault::network)?;
@@ -261,7 +261,7 @@ impl House {
     /// An epoch begins at all nodes at once.
     pub(super) fn epoch(&mut self, number: u64) -> Result<(), Fault> {
         for at in self.nodes.clone() {
-            let command = Ask::Node(Command::Epoch(number));
+            let command = Ask::Node(Command::SetEpoch(number));
             self.net.command(at, command).map_err(Fault::network)?;
         }
         Ok(())

@@ -364,7 +364,7 @@ impl Setting {
         for node in 0..self.nodes {
             set_distances(&mut mesh, node, 0..self.nodes)?;
             let config = Box::new(self.config());
-            mesh.command(node, Command::Configure(config))
+            mesh.command(node, Command::SetConfig(config))
                 .map_err(Broken::network)?;
         }
         loss.begin(&mut mesh, link)?;
@@ -400,7 +400,7 @@ fn fail(mesh: &mut Network<Membership>, victims: &[usize], seen: &mut Seen) -> R
     while mesh.now() < end && learned.iter().any(|times| times.len() < alive) {
         mesh.run_for(Span::millis(PERIOD));
         for (when, _, event) in mesh.drain_events() {
-            if let Event::Membership(Delta::Failed(member)) = event
+            if let Event::Changed(Delta::Failed(member)) = event
                 && let Some(nth) = victims.iter().position(|&it| id(it) == member.id)
                 && let Some(times) = learned.get_mut(nth)
             {

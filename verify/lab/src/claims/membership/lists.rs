@@ -63,7 +63,7 @@ impl Lists {
             mesh.run_for(Span::millis(PERIOD));
             let mut changed = false;
             for (_, node, event) in mesh.drain_events() {
-                let Event::Membership(delta) = event else {
+                let Event::Changed(delta) = event else {
                     continue;
                 };
                 let about = delta.member().id.0 as usize - 1;

@@ -125,7 +125,7 @@ fn churn(
     for _ in 0..UNITS / PERIOD {
         mesh.run_for(Span::millis(PERIOD));
         for (_, node, event) in mesh.drain_events() {
-            let Event::Membership(delta) = event else {
+            let Event::Changed(delta) = event else {
                 continue;
             };
             let about = delta.member().id.0 as usize - 1;

@@ -48,7 +48,7 @@ pub(in crate::claims) fn recorded(
         })
         .collect();
     mesh.record_membership(|event| {
-        let Event::Membership(delta) = event else {
+        let Event::Changed(delta) = event else {
             return None;
         };
         Some(*delta)

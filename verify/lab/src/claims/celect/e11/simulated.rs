@@ -218,7 +218,7 @@ fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeo
     for (at, _, event) in mesh.drain_events() {
         match event {
             Event::Election(
-                celect::Event::Lost { ballot, .. } | celect::Event::LeaseOver { ballot, .. },
+                celect::Event::Lost { ballot, .. } | celect::Event::LeaseExpired { ballot, .. },
             ) if Some(ballot) == former => detected = detected.or(Some(at)),
             Event::Election(celect::Event::Elected {
                 ballot,
@@ -231,7 +231,7 @@ fn crash(mesh: &mut Network<Node>, setting: &Setting, life: u32) -> Result<Takeo
             | Event::Sections(_)
             | Event::Estimate(_)
             | Event::Present(_)
-            | Event::Raised(_) => {}
+            | Event::MaxLivesRaised(_) => {}
             // Nothing else is measured.
             Event::Groups(_) | _ => {}
         }
