@@ -57,7 +57,7 @@ pub enum Command {
 #[non_exhaustive]
 pub enum Event {
     /// This node leads a group now.
-    Leads {
+    Leading {
         /// The group.
         group: GroupId,
     },

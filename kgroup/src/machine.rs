@@ -263,7 +263,7 @@ impl Kgroup {
         let leader = Leading::new(self.me, &self.config, group, held, |it| site.cluster_of(it));
         let _led = self.stop_leading(group, cx);
         self.leading.insert(group, leader);
-        cx.event(Event::Leads { group });
+        cx.event(Event::Leading { group });
         self.on(group, LeaderInput::Leads, cx);
     }
 

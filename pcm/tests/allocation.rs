@@ -104,7 +104,7 @@ fn gateways() -> Vec<Node<Gateway>> {
         node.step(Input::Command(gateway::Command::Start));
     }
     let to = NodeId(2);
-    nodes[0].step(Input::Command(gateway::Command::Hops { to, hops: 2 }));
+    nodes[0].step(Input::Command(gateway::Command::SetHops { to, hops: 2 }));
     carry(&mut nodes, 0);
     assert!(nodes[0].host.machine().manages());
     nodes

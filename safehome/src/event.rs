@@ -13,7 +13,7 @@ use crate::{ConfigError, LONGEST_LATENESS, Routine, RoutineId, Terms, Urgency};
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Command<V> {
     /// Adds a device, which is up; with its state, if that is known.
-    Device {
+    AddDevice {
         /// Its id.
         device: NodeId,
         /// Its state.
@@ -21,7 +21,7 @@ pub enum Command<V> {
     },
     /// Removes a device that no routine needs. A rollback that waits until the device is up is
     /// given up. The id may be used again.
-    Remove(NodeId),
+    RemoveDevice(NodeId),
     /// Sets the time for which a command to this device may still act after its outcome was
     /// reported as unknown, such as a command that a broker keeps for a device that is offline:
     /// from 0, the default, to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time has
@@ -29,7 +29,7 @@ pub enum Command<V> {
     /// its reports and answers do not count. Applies to outcomes from now on, and to commands that
     /// a hub finds in flight when it [resumes](Self::Resume). A [weak](crate::Visibility::Weak)
     /// hub, which restores nothing, does not wait.
-    Lateness {
+    SetLateness {
         /// The device.
         device: NodeId,
         /// The time.
@@ -52,7 +52,7 @@ pub enum Command<V> {
     /// Reports the outcome of a command that was [issued](Event::Issue). If the outcome was unknown
     /// and the command may still act ([`Lateness`](Self::Lateness)), a known outcome may be
     /// reported later; then the device is free earlier.
-    Outcome {
+    Acted {
         /// The device.
         device: NodeId,
         /// The number of the command, from [`Event::Issue`].
@@ -79,7 +79,7 @@ pub enum Command<V> {
     /// routines that still need the device are preempted, as by an urgent routine. So the device
     /// stays as the person left it, also if a routine had brought it into this state before, or has
     /// a command in flight that does.
-    ByHand {
+    ChangedByHand {
         /// The device.
         device: NodeId,
         /// Its state.

@@ -27,7 +27,7 @@ impl<V: Value> Hub<V> {
 
     fn command(&mut self, command: Command<V>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
-            Command::Device { device, state } => {
+            Command::AddDevice { device, state } => {
                 if self.devices.contains(&device) {
                     return Err(Reject::KnownDevice(device));
                 }
@@ -36,8 +36,8 @@ impl<V: Value> Hub<V> {
                 let taken = self.devices.insert(device, new);
                 taken.map_err(|_| Reject::TooManyDevices { limit })?;
             }
-            Command::Remove(device) => self.remove(device, cx)?,
-            Command::Lateness { device, lateness } => self.set_lateness(device, lateness)?,
+            Command::RemoveDevice(device) => self.remove(device, cx)?,
+            Command::SetLateness { device, lateness } => self.set_lateness(device, lateness)?,
             Command::Submit(routine) => self.submit(routine, Terms::default(), cx)?,
             Command::SubmitAs { routine, terms } => self.submit(routine, terms, cx)?,
             Command::Cancel(routine) => {
@@ -52,7 +52,7 @@ impl<V: Value> Hub<V> {
                     }
                 }
             }
-            Command::Outcome {
+            Command::Acted {
                 device,
                 token,
                 outcome,
@@ -70,7 +70,7 @@ impl<V: Value> Hub<V> {
                 }
                 self.on_observed(device, state, cx);
             }
-            Command::ByHand {
+            Command::ChangedByHand {
                 device,
                 state,
                 urgency,

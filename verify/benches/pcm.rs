@@ -196,7 +196,7 @@ impl Gateways {
         }
         // The first proposer is elected.
         let to = NodeId(2);
-        gateways.input(0, Input::Command(Command::Hops { to, hops: 2 }));
+        gateways.input(0, Input::Command(Command::SetHops { to, hops: 2 }));
         gateways.wait();
         assert!(
             gateways

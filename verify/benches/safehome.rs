@@ -55,7 +55,7 @@ fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) 
     let mut driver = Driver::new(Hub::new(config).expect("sound settings"));
     for device in (0..devices).map(NodeId) {
         let state = Some(0);
-        step(&mut driver, rng, Command::Device { device, state });
+        step(&mut driver, rng, Command::AddDevice { device, state });
     }
     for _ in 0..routines {
         let commands = 1 + rng.below(10);
@@ -67,7 +67,7 @@ fn hub(devices: u64, routines: u64, scheduler: Scheduler, rng: &mut ChaCha8Rng) 
 
 const fn done(device: NodeId, token: u64) -> Command<u8> {
     let outcome = Outcome::Done;
-    Command::Outcome {
+    Command::Acted {
         device,
         token,
         outcome,

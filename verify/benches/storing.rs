@@ -26,7 +26,7 @@ fn feed(devices: u64, open: u64, mut step: impl FnMut(Command<u8>, &mut Sent)) {
     let mut sent = Sent::new();
     for device in (0..devices).map(NodeId) {
         let state = Some(0);
-        step(Command::Device { device, state }, &mut sent);
+        step(Command::AddDevice { device, state }, &mut sent);
     }
     let mut routines: u64 = 0;
     for nth in 0..STEPS {
@@ -37,7 +37,7 @@ fn feed(devices: u64, open: u64, mut step: impl FnMut(Command<u8>, &mut Sent)) {
         };
         let command = if let Some((device, token)) = oldest {
             let outcome = Outcome::Done;
-            Command::Outcome {
+            Command::Acted {
                 device,
                 token,
                 outcome,

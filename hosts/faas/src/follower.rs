@@ -221,7 +221,7 @@ impl Host {
 
     fn on_event(&mut self, event: Event) {
         match event {
-            Event::Phase(phase) => self.on_phase(phase),
+            Event::PhaseChanged(phase) => self.on_phase(phase),
             Event::Fetch(gateway) => self.go_to(gateway),
             Event::Load(library) => self.load(library),
             Event::Unload(library) => self.shelf.drop(library),

@@ -236,7 +236,7 @@ impl House {
         }
         let mut taken_out = Vec::new();
         for &device in gone {
-            let removed = house.command(Command::Remove(device), moment);
+            let removed = house.command(Command::RemoveDevice(device), moment);
             if let Err(Reject::DeviceInUse(_)) = removed {
                 let member = Member::new(device.0, 0);
                 house.step(Input::Membership(Delta::Failed(member)), moment)?;
@@ -251,7 +251,7 @@ impl House {
         house.names = without(&home.catalogue, &taken_out);
         for (device, _) in home.catalogue.iter().filter(|it| !gone.contains(&it.0)) {
             let state = home.initial.get(&device).cloned();
-            match house.command(Command::Device { device, state }, moment) {
+            match house.command(Command::AddDevice { device, state }, moment) {
                 Ok(()) | Err(Reject::KnownDevice(_)) => {}
                 Err(reject) => return Err(reject.into()),
             }
@@ -260,19 +260,19 @@ impl House {
                 .get(&device)
                 .copied()
                 .unwrap_or_else(|| lateness(device));
-            house.command(Command::Lateness { device, lateness }, moment)?;
+            house.command(Command::SetLateness { device, lateness }, moment)?;
         }
         for it in &home.routines {
             let (name, routine) = (it.name.clone(), it.routine.clone());
             house.terms.insert(name.clone(), it.terms());
-            house.bank(trigger::Command::Routine { name, routine }, moment)?;
+            house.bank(trigger::Command::AddRoutine { name, routine }, moment)?;
         }
         // The dispatcher numbers triggers in this order.
         for (it, number) in home.triggers.iter().zip(1..) {
             let (name, trigger) = (it.name.clone(), it.trigger.clone());
-            house.bank(trigger::Command::Trigger { name, trigger }, moment)?;
+            house.bank(trigger::Command::AddTrigger { name, trigger }, moment)?;
             let (trigger, span) = (TriggerId(number), it.cool_down);
-            house.bank(trigger::Command::CoolDown { trigger, span }, moment)?;
+            house.bank(trigger::Command::SetCoolDown { trigger, span }, moment)?;
         }
         Ok(house)
     }
@@ -386,11 +386,11 @@ impl House {
                     // Summer time begins or ends at a full quarter of an hour: triggers since then run.
                     let quarter = TimeOfDay::from_seconds(time.seconds() / QUARTER * QUARTER);
                     let quarter = quarter.unwrap_or(time);
-                    self.trigger(trigger::Command::Clock(quarter), moment);
+                    self.trigger(trigger::Command::SetClock(quarter), moment);
                 }
-                self.trigger(trigger::Command::Clock(time), moment);
+                self.trigger(trigger::Command::SetClock(time), moment);
                 if let Some(day) = self.day(date, ahead) {
-                    self.trigger(trigger::Command::Today(day), moment);
+                    self.trigger(trigger::Command::SetToday(day), moment);
                 }
                 Ok(())
             }

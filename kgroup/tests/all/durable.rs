@@ -354,7 +354,7 @@ fn a_member_that_stored_a_link_and_not_that_it_is_decided_passes_on() {
             let mut leads = BTreeMap::<(usize, GroupId), bool>::new();
             for (_, node, event) in house.events.iter().skip(end) {
                 match event {
-                    Event::Leads { group } => {
+                    Event::Leading { group } => {
                         leads.insert((*node, *group), true);
                     }
                     Event::Deposed { group } => {

@@ -204,7 +204,7 @@ impl World {
             27 => {
                 let seat = self.follower(bytes);
                 let duty = self.watch.settings.duty(seat, bits);
-                Operation::Command(seat, Ask::Follower(follower::Command::Duty(duty)))
+                Operation::Command(seat, Ask::Follower(follower::Command::SetDutyCycle(duty)))
             }
             28 => return self.notify(bits, bytes),
             29 if bits & 1 == 0 => Operation::Pause(bytes.pick(self.mesh.seats().len())),
@@ -427,7 +427,7 @@ impl World {
         let gateways = self.watch.settings.gateways;
         let (seat, to) = (bytes.pick(gateways), bytes.pick(gateways));
         let to = self.mesh.seat(to).map(|it| it.me().id).unwrap_or_default();
-        let hops = gateway::Command::Hops { to, hops: 1 + how };
+        let hops = gateway::Command::SetHops { to, hops: 1 + how };
         self.ask(seat, Ask::Gateway(hops), bytes)
     }
 }

@@ -63,7 +63,7 @@ impl Follower {
 
     fn enter(&mut self, phase: Phase, cx: &mut Context<'_, Self>) {
         if self.phase != Some(phase) {
-            cx.event(Event::Phase(phase));
+            cx.event(Event::PhaseChanged(phase));
         }
         self.phase = Some(phase);
         let lasts = match phase {

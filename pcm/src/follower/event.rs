@@ -19,7 +19,7 @@ pub enum Command {
     /// this command once each time that it happens.
     Emptied,
     /// It spends its time like this from the next period on.
-    Duty(DutyCycle),
+    SetDutyCycle(DutyCycle),
     /// A function has ended.
     Returned {
         /// Of which task.
@@ -38,7 +38,7 @@ pub enum Command {
 #[non_exhaustive]
 pub enum Event {
     /// Another phase has begun.
-    Phase(Phase),
+    PhaseChanged(Phase),
     /// Get the messages in the mailbox at this gateway.
     Fetch(NodeId),
     /// Get a library.

@@ -84,7 +84,7 @@ impl Follower {
             Command::Start => self.begin_period(cx),
             Command::Unreachable => self.go_elsewhere(cx),
             Command::Emptied => self.on_emptied(cx),
-            Command::Duty(duty) => {
+            Command::SetDutyCycle(duty) => {
                 duty.check()?;
                 self.next_duty = (duty != self.duty).then_some(duty);
             }

@@ -17,7 +17,7 @@ pub enum Command {
     /// It is dropped where the present configuration does not name both, for it would be forgotten at the
     /// next review of the resource manager. [`no_room`](super::Counters::no_room) counts what goes beyond
     /// [`Limits::gateways`](crate::Limits::gateways).
-    Hops {
+    SetHops {
         /// The other gateway.
         to: NodeId,
         /// The number of links.
@@ -40,7 +40,7 @@ pub enum Event {
     /// To be stored before any later effect is carried out.
     Fact(selvedge_replica::Fact<Tables>),
     /// This gateway leads the others now.
-    Manages,
+    Leading,
     /// It does so no longer.
     Deposed,
     /// A follower of this gateway is in the tables.

@@ -198,7 +198,7 @@ impl Gateway {
                 self.watch_gateways(cx);
                 Ok(())
             }
-            Command::Hops { to, hops } => self.on_hops(to, hops, cx),
+            Command::SetHops { to, hops } => self.on_hops(to, hops, cx),
             Command::Configure(next) => {
                 if let Some(tables) = self.tables() {
                     check_result(tables.limits(), &next)?;

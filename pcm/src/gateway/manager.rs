@@ -29,7 +29,7 @@ impl Gateway {
             }
             return;
         }
-        cx.event(Event::Manages);
+        cx.event(Event::Leading);
         for task in open {
             self.expect_answer(task, cx);
         }

@@ -146,7 +146,7 @@ impl Net {
     /// The first gateway leads.
     fn elect(&mut self) {
         let to = self.ids.gateway(2);
-        self.gateway(0, Input::Command(gateway::Command::Hops { to, hops: 2 }));
+        self.gateway(0, Input::Command(gateway::Command::SetHops { to, hops: 2 }));
         self.run(Span::secs(2));
         assert!(self.gateways[0].machine().manages());
     }

@@ -450,7 +450,7 @@ fn a_follower_is_started_once() {
 #[test]
 fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothing() {
     let mut it = follower(always());
-    it.command(Command::Duty(DutyCycle::always()));
+    it.command(Command::SetDutyCycle(DutyCycle::always()));
     it.pass(Span::secs(1));
     assert_eq!(it.keep_alives(), [(1, 1)]);
     it.forget();
@@ -459,13 +459,13 @@ fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothi
         busy_ms: 300,
         asleep_ms: 200,
     };
-    it.command(Command::Duty(other));
+    it.command(Command::SetDutyCycle(other));
     for _ in 0..20 {
         it.pass(Span::millis(100));
     }
     assert_eq!(it.keep_alives(), [(1, 2), (1, 2)]);
     let phases = it.notified.iter().filter_map(|it| match it {
-        Event::Phase(phase) => Some(*phase),
+        Event::PhaseChanged(phase) => Some(*phase),
         _ => None,
     });
     let phases: Vec<Phase> = phases.collect();

@@ -114,7 +114,7 @@ fn a_manager_that_lost_power_in_mid_change_says_what_it_is() {
             let mut manages = false;
             for event in &again.notified {
                 match event {
-                    Event::Manages => assert!(!core::mem::replace(&mut manages, true), "{next:?}"),
+                    Event::Leading => assert!(!core::mem::replace(&mut manages, true), "{next:?}"),
                     Event::Deposed => assert!(core::mem::take(&mut manages), "{next:?}, {kept}"),
                     _ => {}
                 }

@@ -241,7 +241,7 @@ impl World {
 
     pub(crate) fn set_hops(&mut self, at: usize, to: usize, hops: u8) {
         let to = self.gateways[to].me.id;
-        self.command_gateway(at, gateway::Command::Hops { to, hops });
+        self.command_gateway(at, gateway::Command::SetHops { to, hops });
     }
 
     /// The manager is asked to have these gateways decide from now on.

@@ -40,7 +40,7 @@ impl World {
         for ((from, to), hops) in hops {
             if from == id {
                 let to = NodeId(to);
-                self.input(id, to_gateway(gateway::Command::Hops { to, hops }));
+                self.input(id, to_gateway(gateway::Command::SetHops { to, hops }));
             }
         }
     }
@@ -143,8 +143,8 @@ impl World {
                 assert_ne!(host.own.unavailable, is, "{me:?}: {event:?} twice");
                 host.own.unavailable = is;
             }
-            gateway::Event::Manages | gateway::Event::Deposed => {
-                let is = event == gateway::Event::Manages;
+            gateway::Event::Leading | gateway::Event::Deposed => {
+                let is = event == gateway::Event::Leading;
                 assert_ne!(host.own.manages, is, "{me:?}: {event:?} twice");
                 host.own.manages = is;
             }

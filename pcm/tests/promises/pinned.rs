@@ -108,7 +108,7 @@ fn a_function_that_runs_keeps_its_follower_awake() {
     step(&mut it, ms(1_100), over);
     assert_eq!(it.machine().phase(), Some(Phase::Active));
     let effects = step(&mut it, ms(1_200), returned(1));
-    assert!(effects.contains(&Effect::Event(Event::Phase(Phase::Asleep))));
+    assert!(effects.contains(&Effect::Event(Event::PhaseChanged(Phase::Asleep))));
 }
 
 /// It is purged after 3.5 of its periods without a word, and its functions may take longer.

@@ -26,7 +26,7 @@ impl World {
             host.own.work.phase == Some(Phase::Asleep)
         };
         match event {
-            Event::Phase(phase) => {
+            Event::PhaseChanged(phase) => {
                 let host = self.host(me).unwrap();
                 assert!(host.own.work.phase != Some(phase) || phase == Phase::Active);
                 host.own.work.phase = Some(phase);

@@ -276,9 +276,12 @@ impl World {
                 let hops = self.pick(&[0, 1, 3, 255]) as u8;
                 self.hops.insert((gateway, to.0), hops);
                 self.hops.insert((to.0, gateway), hops);
-                self.input(gateway, to_gateway(gateway::Command::Hops { to, hops }));
+                self.input(gateway, to_gateway(gateway::Command::SetHops { to, hops }));
                 let back = selvedge_core::NodeId(gateway);
-                self.input(to.0, to_gateway(gateway::Command::Hops { to: back, hops }));
+                self.input(
+                    to.0,
+                    to_gateway(gateway::Command::SetHops { to: back, hops }),
+                );
             }
         }
     }
@@ -301,7 +304,7 @@ impl World {
             config.duty = duty;
         }
         self.former_period = self.former_period.max(former);
-        self.input(id, to_follower(follower::Command::Duty(duty)));
+        self.input(id, to_follower(follower::Command::SetDutyCycle(duty)));
     }
 }
 

@@ -227,7 +227,7 @@ impl<V: Value> Dispatcher<V> {
 
     fn command(&mut self, command: Command<V>, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
-            Command::Routine { name, routine } => {
+            Command::AddRoutine { name, routine } => {
                 if routine.steps.is_empty() {
                     return Err(Reject::Empty(name));
                 }
@@ -235,7 +235,7 @@ impl<V: Value> Dispatcher<V> {
                 let taken = self.routines.insert(name, routine);
                 taken.map_err(|_| Reject::TooManyRoutines { limit })?;
             }
-            Command::Forget(name) => {
+            Command::RemoveRoutine(name) => {
                 if self.routines.remove(&name).is_none() {
                     return Err(Reject::UnknownRoutine(name));
                 }
@@ -247,14 +247,14 @@ impl<V: Value> Dispatcher<V> {
                     stays
                 });
             }
-            Command::Trigger { name, trigger } => self.add_trigger(name, trigger, cx)?,
-            Command::Remove(id) => {
+            Command::AddTrigger { name, trigger } => self.add_trigger(name, trigger, cx)?,
+            Command::RemoveTrigger(id) => {
                 if self.triggers.remove(&id).is_none() {
                     return Err(Reject::UnknownTrigger(id));
                 }
                 cx.disarm(id);
             }
-            Command::CoolDown { trigger, span } => {
+            Command::SetCoolDown { trigger, span } => {
                 let known = self.triggers.get_mut(&trigger);
                 let armed = known.ok_or(Reject::UnknownTrigger(trigger))?;
                 armed.cool_down = span;
@@ -269,8 +269,8 @@ impl<V: Value> Dispatcher<V> {
                     cause: Cause::Hand,
                 });
             }
-            Command::Clock(time) => self.on_clock(time, cx),
-            Command::Today(day) => self.on_today(day, cx),
+            Command::SetClock(time) => self.on_clock(time, cx),
+            Command::SetToday(day) => self.on_today(day, cx),
             Command::Observed { device, state } => self.on_observed(device, state, cx)?,
         }
         Ok(())

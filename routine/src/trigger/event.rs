@@ -62,16 +62,16 @@ pub enum Trigger<V> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command<V> {
     /// Adds a routine, or replaces the routine of this name.
-    Routine {
+    AddRoutine {
         /// Its name.
         name: String,
         /// Its commands.
         routine: Routine<V>,
     },
     /// Removes the routine of this name, and its triggers.
-    Forget(String),
+    RemoveRoutine(String),
     /// Adds a trigger that runs this routine. [`Event::Added`] follows.
-    Trigger {
+    AddTrigger {
         /// The name of the routine.
         name: String,
         /// The trigger.
@@ -79,21 +79,21 @@ pub enum Command<V> {
     },
     /// Sets the cool-down of a trigger: the span in which it does not fire again, from the last
     /// time that it did. Zero, which is the default, lets it fire each time.
-    CoolDown {
+    SetCoolDown {
         /// The trigger.
         trigger: TriggerId,
         /// The span.
         span: Span,
     },
     /// Removes this trigger.
-    Remove(TriggerId),
+    RemoveTrigger(TriggerId),
     /// Run this routine now.
     Run(String),
     /// The local clock shows this, now.
-    Clock(TimeOfDay),
+    SetClock(TimeOfDay),
     /// The day of the local clock is this one, now. Reported at the start, after the clock is set,
     /// and soon after each midnight, for the sun; weekdays are counted on without a report.
-    Today(Day),
+    SetToday(Day),
     /// A device is in this state; `None` if that is not known any more.
     Observed {
         /// The device.

@@ -39,9 +39,9 @@ impl Bench {
         };
         let steps = vec![Step::new(NodeId(1), "on".into())];
         let (name, routine) = ("r".into(), Routine { steps });
-        bench.notify(Command::Routine { name, routine });
+        bench.notify(Command::AddRoutine { name, routine });
         let name = "r".into();
-        bench.notify(Command::Trigger { name, trigger });
+        bench.notify(Command::AddTrigger { name, trigger });
         bench
     }
 
@@ -92,11 +92,11 @@ const fn sunrise(offset_ms: i32) -> Trigger<State> {
 #[test]
 fn days_of_the_week_come_each_week() {
     let mut bench = Bench::new(weekly(&[Weekday::Monday, Weekday::Sunday], "00:00"));
-    bench.notify(Command::Clock(at("12:00")));
+    bench.notify(Command::SetClock(at("12:00")));
     bench.wait(3 * DAY);
     assert!(bench.ran.is_empty(), "which day it is is not known");
     // Thursday at noon; the midnight before Sunday is 2.5 days away.
-    bench.notify(Command::Today(day(Weekday::Thursday, None)));
+    bench.notify(Command::SetToday(day(Weekday::Thursday, None)));
     bench.wait(14 * DAY);
     let midnight = 3 * DAY + DAY / 2;
     let expected: Vec<u64> = [2, 3, 9, 10].iter().map(|it| midnight + it * DAY).collect();
@@ -107,15 +107,15 @@ fn days_of_the_week_come_each_week() {
 fn a_correction_over_midnight_keeps_the_day() {
     for (shown, corrected) in [("23:59:50", "00:00:10"), ("00:00:10", "23:59:50")] {
         let mut bench = Bench::new(weekly(&[Weekday::Tuesday], "12:00"));
-        bench.notify(Command::Clock(at(shown)));
+        bench.notify(Command::SetClock(at(shown)));
         let is_late = shown > corrected;
         let first = if is_late {
             Weekday::Monday
         } else {
             Weekday::Tuesday
         };
-        bench.notify(Command::Today(day(first, None)));
-        bench.notify(Command::Clock(at(corrected)));
+        bench.notify(Command::SetToday(day(first, None)));
+        bench.notify(Command::SetClock(at(corrected)));
         bench.wait(7 * DAY);
         // Tuesday at noon, by the corrected clock.
         let noon = if is_late { DAY / 2 - 10 } else { DAY / 2 + 10 };
@@ -123,23 +123,23 @@ fn a_correction_over_midnight_keeps_the_day() {
     }
     // Times that the correction steps over belong to the day before.
     let mut bench = Bench::new(weekly(&[Weekday::Monday], "23:59:55"));
-    bench.notify(Command::Clock(at("23:59:50")));
-    bench.notify(Command::Today(day(Weekday::Monday, None)));
-    bench.notify(Command::Clock(at("00:00:10")));
+    bench.notify(Command::SetClock(at("23:59:50")));
+    bench.notify(Command::SetToday(day(Weekday::Monday, None)));
+    bench.notify(Command::SetClock(at("00:00:10")));
     assert_eq!(bench.ran, [0]);
 }
 
 #[test]
 fn the_sun_rises_each_day_once_at_its_own_time() {
     let mut bench = Bench::new(sunrise(-3_600_000));
-    bench.notify(Command::Clock(at("00:00")));
+    bench.notify(Command::SetClock(at("00:00")));
     bench.wait(DAY);
     assert!(bench.ran.is_empty(), "the sun is not known");
-    bench.notify(Command::Today(day(Weekday::Monday, Some("06:00"))));
+    bench.notify(Command::SetToday(day(Weekday::Monday, Some("06:00"))));
     bench.wait(5 * 3_600 + 1);
     assert_eq!(bench.ran, [DAY + 5 * 3_600]);
     // A time that is a little later is the same sunrise.
-    bench.notify(Command::Today(day(Weekday::Monday, Some("06:05"))));
+    bench.notify(Command::SetToday(day(Weekday::Monday, Some("06:05"))));
     bench.wait(1_200);
     assert_eq!(bench.ran.len(), 1);
     // The next day.
@@ -150,12 +150,12 @@ fn the_sun_rises_each_day_once_at_its_own_time() {
 #[test]
 fn a_polar_night_has_no_sunrise() {
     let mut bench = Bench::new(sunrise(0));
-    bench.notify(Command::Clock(at("00:00")));
-    bench.notify(Command::Today(day(Weekday::Monday, Some("10:00"))));
-    bench.notify(Command::Today(day(Weekday::Monday, None)));
+    bench.notify(Command::SetClock(at("00:00")));
+    bench.notify(Command::SetToday(day(Weekday::Monday, Some("10:00"))));
+    bench.notify(Command::SetToday(day(Weekday::Monday, None)));
     bench.wait(3 * DAY);
     assert!(bench.ran.is_empty());
-    bench.notify(Command::Today(day(Weekday::Thursday, Some("11:00"))));
+    bench.notify(Command::SetToday(day(Weekday::Thursday, Some("11:00"))));
     bench.wait(DAY);
     assert_eq!(bench.ran, [3 * DAY + 11 * 3_600]);
 }
@@ -165,7 +165,7 @@ fn an_offset_of_more_than_half_a_day_is_refused() {
     let mut bench = Bench::new(sunrise(43_200_000));
     for offset_ms in [43_200_001, -43_200_001, i32::MIN] {
         let (name, trigger) = ("r".into(), sunrise(offset_ms));
-        let command = Input::Command(Command::Trigger { name, trigger });
+        let command = Input::Command(Command::AddTrigger { name, trigger });
         let warned = bench
             .driver
             .step(bench.now, &mut bench.rng, command, |_| ());
@@ -206,9 +206,9 @@ fn a_clock_that_is_set_within_the_day_keeps_the_day() {
         ("11:00", "02:00"),
     ] {
         let mut bench = Bench::new(weekly(&[Weekday::Tuesday], "12:00"));
-        bench.notify(Command::Clock(at(shown)));
-        bench.notify(Command::Today(day(Weekday::Tuesday, None)));
-        bench.notify(Command::Clock(at(set)));
+        bench.notify(Command::SetClock(at(shown)));
+        bench.notify(Command::SetToday(day(Weekday::Tuesday, None)));
+        bench.notify(Command::SetClock(at(set)));
         bench.wait(DAY);
         let noon = u64::from(at("12:00").seconds() - at(set).seconds());
         assert_eq!(bench.ran, [noon], "{shown} {set}");
@@ -220,10 +220,10 @@ fn a_clock_that_is_set_within_the_day_keeps_the_day() {
 #[test]
 fn a_time_that_has_come_belongs_to_the_day_on_which_it_came() {
     let mut bench = Bench::new(weekly(&[Weekday::Monday], "12:00"));
-    bench.notify(Command::Clock(at("11:59:59")));
-    bench.notify(Command::Today(day(Weekday::Monday, None)));
+    bench.notify(Command::SetClock(at("11:59:59")));
+    bench.notify(Command::SetToday(day(Weekday::Monday, None)));
     bench.now = bench.now + Span::secs(1);
-    bench.notify(Command::Clock(at("11:59:58")));
+    bench.notify(Command::SetClock(at("11:59:58")));
     assert_eq!(bench.ran, [1]);
     bench.wait(DAY);
     assert_eq!(bench.ran, [1], "it came once");
@@ -232,10 +232,10 @@ fn a_time_that_has_come_belongs_to_the_day_on_which_it_came() {
 #[test]
 fn a_sun_that_is_not_known_any_more_wakes_nobody() {
     let mut bench = Bench::new(sunrise(0));
-    bench.notify(Command::Clock(at("00:00")));
-    bench.notify(Command::Today(day(Weekday::Monday, Some("10:00"))));
+    bench.notify(Command::SetClock(at("00:00")));
+    bench.notify(Command::SetToday(day(Weekday::Monday, Some("10:00"))));
     assert!(bench.driver.deadline().is_some());
-    bench.notify(Command::Today(day(Weekday::Tuesday, None)));
+    bench.notify(Command::SetToday(day(Weekday::Tuesday, None)));
     assert_eq!(bench.driver.deadline(), None);
 }
 

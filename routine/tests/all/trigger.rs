@@ -51,7 +51,7 @@ fn routine(value: i32) -> Routine<State> {
 }
 
 fn clock(text: &str) -> Command<State> {
-    Command::Clock(TimeOfDay::parse(text).unwrap())
+    Command::SetClock(TimeOfDay::parse(text).unwrap())
 }
 
 impl Bench {
@@ -74,7 +74,7 @@ impl Bench {
 
     fn put(&mut self, name: &str, value: i32) {
         let (name, routine) = (name.into(), routine(value));
-        self.notify(Command::Routine { name, routine }).unwrap();
+        self.notify(Command::AddRoutine { name, routine }).unwrap();
     }
 
     fn notify(&mut self, command: Command<State>) -> Result<(), Reject> {
@@ -109,7 +109,7 @@ impl Bench {
 
     fn trigger(&mut self, trigger: Trigger<State>) -> TriggerId {
         let name = "r".into();
-        self.notify(Command::Trigger { name, trigger }).unwrap();
+        self.notify(Command::AddTrigger { name, trigger }).unwrap();
         self.last
     }
 
@@ -153,10 +153,10 @@ fn an_interval_comes_again_and_again_until_it_is_removed() {
     bench.pass(5);
     let id = bench.trigger(Trigger::Every(Span::secs(10)));
     assert_eq!(bench.pass(35), [15, 25, 35]);
-    bench.notify(Command::Remove(id)).unwrap();
+    bench.notify(Command::RemoveTrigger(id)).unwrap();
     assert!(bench.pass(100).is_empty());
     assert_eq!(
-        bench.notify(Command::Remove(id)),
+        bench.notify(Command::RemoveTrigger(id)),
         Err(Reject::UnknownTrigger(id))
     );
 }
@@ -228,15 +228,15 @@ fn who_forgets_a_routine_forgets_its_triggers() {
     let mut bench = Bench::new();
     bench.trigger(Trigger::Every(Span::secs(10)));
     bench.put("other", 3);
-    bench.notify(Command::Forget("r".into())).unwrap();
+    bench.notify(Command::RemoveRoutine("r".into())).unwrap();
     assert!(bench.pass(100).is_empty());
     let machine = bench.driver.machine();
     assert_eq!(machine.routines().collect::<Vec<_>>(), ["other"]);
     assert_eq!(machine.triggers().count(), 0);
     for command in [
         Command::Run("r".into()),
-        Command::Forget("r".into()),
-        Command::Trigger {
+        Command::RemoveRoutine("r".into()),
+        Command::AddTrigger {
             name: "r".into(),
             trigger: Trigger::Manual,
         },
@@ -256,10 +256,10 @@ fn limits_are_kept_and_named() {
             .with_device_limit(1),
     );
     let (name, routine) = (String::from("s"), routine(1));
-    let refused = bench.notify(Command::Routine { name, routine });
+    let refused = bench.notify(Command::AddRoutine { name, routine });
     assert_eq!(refused, Err(Reject::TooManyRoutines { limit: 1 }));
     let long = Clause::Any([is(1, Comparison::Equal, 1), is(1, Comparison::Equal, 2)].into());
-    let add = |trigger| Command::Trigger {
+    let add = |trigger| Command::AddTrigger {
         name: "r".into(),
         trigger,
     };
@@ -326,7 +326,7 @@ fn what_is_forgotten_wakes_nobody() {
     bench.trigger(Trigger::Every(Span::secs(60)));
     bench.put("other", 2);
     assert!(bench.driver.deadline().is_some());
-    bench.notify(Command::Forget("r".into())).unwrap();
+    bench.notify(Command::RemoveRoutine("r".into())).unwrap();
     assert_eq!(bench.driver.deadline(), None);
     assert_eq!(bench.driver.machine().triggers().count(), 0);
     assert!(bench.pass(DAY).is_empty());
@@ -369,8 +369,8 @@ fn what_was_put_is_shown_until_it_is_forgotten() {
         [(manual, "r", &Trigger::Manual), (every, "r", &interval)]
     );
     assert_eq!(every.to_string(), every.0.to_string());
-    bench.notify(Command::Remove(manual)).unwrap();
-    bench.notify(Command::Forget("s".into())).unwrap();
+    bench.notify(Command::RemoveTrigger(manual)).unwrap();
+    bench.notify(Command::RemoveRoutine("s".into())).unwrap();
     let machine = bench.driver.machine();
     assert_eq!(machine.routine("s"), None);
     assert!(machine.triggers().map(|it| it.0).eq([every]));
@@ -382,7 +382,9 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     let mut bench = Bench::new();
     let trigger = bench.trigger(Trigger::When(is(1, Comparison::Equal, 1)));
     let span = Span::secs(30);
-    bench.notify(Command::CoolDown { trigger, span }).unwrap();
+    bench
+        .notify(Command::SetCoolDown { trigger, span })
+        .unwrap();
     let flips = |bench: &mut Bench| {
         bench.observe(1, 0);
         bench.observe(1, 1);
@@ -408,12 +410,14 @@ fn a_trigger_that_cools_down_does_not_fire_again() {
     assert_eq!(bench.runs.len(), 3, "a hand does not wait");
     // A cool-down that is set to zero ends at once.
     let span = Span::ZERO;
-    bench.notify(Command::CoolDown { trigger, span }).unwrap();
+    bench
+        .notify(Command::SetCoolDown { trigger, span })
+        .unwrap();
     flips(&mut bench);
     assert_eq!(bench.runs.len(), 4);
     let unknown = TriggerId(9);
     let trigger = unknown;
-    let refused = bench.notify(Command::CoolDown { trigger, span });
+    let refused = bench.notify(Command::SetCoolDown { trigger, span });
     assert_eq!(refused, Err(Reject::UnknownTrigger(unknown)));
 }
 
@@ -424,7 +428,9 @@ fn a_cool_down_does_not_depend_on_the_local_clock() {
     bench.notify(clock("06:29:55")).unwrap();
     let trigger = bench.at("06:30");
     let span = Span::secs(7_200);
-    bench.notify(Command::CoolDown { trigger, span }).unwrap();
+    bench
+        .notify(Command::SetCoolDown { trigger, span })
+        .unwrap();
     assert_eq!(bench.pass(10), [5]);
     // Back by an hour, and on: the time of day comes again within the cool-down.
     bench.notify(clock("05:30:05")).unwrap();
@@ -443,7 +449,9 @@ fn an_interval_that_cools_down_fires_when_it_is_due_again() {
     let mut bench = Bench::new();
     let trigger = bench.trigger(Trigger::Every(Span::secs(10)));
     let span = Span::secs(25);
-    bench.notify(Command::CoolDown { trigger, span }).unwrap();
+    bench
+        .notify(Command::SetCoolDown { trigger, span })
+        .unwrap();
     assert_eq!(bench.pass(100), [10, 40, 70, 100]);
 }
 
@@ -456,7 +464,9 @@ fn what_does_not_cool_down_has_no_end_of_it() {
         bench.observe(1, 1);
     };
     let cool = |bench: &mut Bench, span| {
-        bench.notify(Command::CoolDown { trigger, span }).unwrap();
+        bench
+            .notify(Command::SetCoolDown { trigger, span })
+            .unwrap();
     };
     flip(&mut bench);
     cool(&mut bench, Span::secs(30));

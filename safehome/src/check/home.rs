@@ -124,10 +124,13 @@ impl Home {
         for nth in 0..self.things.len() as u64 {
             let device = NodeId(nth);
             let state = Some(0);
-            self.notify(Input::Command(Command::Device { device, state }), cx)?;
+            self.notify(Input::Command(Command::AddDevice { device, state }), cx)?;
             if self.lates {
                 let lateness = Span::secs(1);
-                self.notify(Input::Command(Command::Lateness { device, lateness }), cx)?;
+                self.notify(
+                    Input::Command(Command::SetLateness { device, lateness }),
+                    cx,
+                )?;
             }
         }
         let first = if self.in_order {

@@ -53,7 +53,7 @@ impl Home {
         };
         for device in 0..home.devices {
             let (device, state) = (NodeId(device), Some(0));
-            home.step(Input::Command(Command::Device { device, state }));
+            home.step(Input::Command(Command::AddDevice { device, state }));
         }
         home
     }
@@ -81,7 +81,7 @@ impl Home {
                     1 => Outcome::Unknown,
                     _ => Outcome::Done,
                 };
-                self.step(Input::Command(Command::Outcome {
+                self.step(Input::Command(Command::Acted {
                     device,
                     token,
                     outcome,

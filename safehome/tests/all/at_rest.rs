@@ -41,7 +41,7 @@ fn a_hub_tells_its_settings() {
 fn a_device_that_is_to_be_restored_stays() {
     let mut home = refusing(2);
     assert_eq!(
-        home.notify(Command::Remove(A)),
+        home.notify(Command::RemoveDevice(A)),
         Err(Reject::DeviceInUse(A)),
         "it is tried again"
     );
@@ -52,7 +52,7 @@ fn a_device_that_is_to_be_restored_stays() {
     assert!(home.when(&Event::Stuck(A)).is_some());
     home.pass(home.now + Span::millis(500));
     assert!(home.hub.machine().is_quiet(), "nothing is tried any more");
-    assert_eq!(home.notify(Command::Remove(A)), Ok(()));
+    assert_eq!(home.notify(Command::RemoveDevice(A)), Ok(()));
 }
 
 /// Others that wait behind a routine have not written yet.

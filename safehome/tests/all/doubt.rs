@@ -19,10 +19,10 @@ const SHUTTER: NodeId = NodeId(0);
 /// A home whose first device is in an unknown state.
 fn home() -> Home {
     let mut home = Home::new(Config::default(), 2);
-    home.notify(Command::Remove(SHUTTER)).unwrap();
+    home.notify(Command::RemoveDevice(SHUTTER)).unwrap();
     let state = None;
     let device = SHUTTER;
-    home.notify(Command::Device { device, state }).unwrap();
+    home.notify(Command::AddDevice { device, state }).unwrap();
     home
 }
 
@@ -126,7 +126,7 @@ fn what_may_have_changed_and_cannot_be_restored_is_told() {
     home.is_mute[0] = true;
     home.submit(vec![set(0, 1)]);
     let (device, token, outcome) = (SHUTTER, 1, Outcome::Refused);
-    let notified = home.notify(Command::Outcome {
+    let notified = home.notify(Command::Acted {
         device,
         token,
         outcome,

@@ -97,9 +97,9 @@ fn a_routine_goes_on_when_a_device_fails_about_which_it_has_asked() {
 fn what_could_not_be_undone_is_the_state_before_the_next_one() {
     let mut home = Home::new(Config::default(), 3);
     let device = NodeId(0);
-    home.notify(Command::Remove(device)).unwrap();
+    home.notify(Command::RemoveDevice(device)).unwrap();
     let state = None;
-    home.notify(Command::Device { device, state }).unwrap();
+    home.notify(Command::AddDevice { device, state }).unwrap();
     home.flip(1);
     home.submit(vec![set(0, 1), set(1, 1)]);
     home.rest();
@@ -197,7 +197,7 @@ fn an_outcome_of_an_earlier_command_is_refused() {
     home.is_mute[0] = true;
     home.submit(vec![maybe(0, 1), set(0, 2)]);
     let device = NodeId(0);
-    let notified = |token, device| Command::Outcome {
+    let notified = |token, device| Command::Acted {
         device,
         token,
         outcome: Outcome::Done,

@@ -25,7 +25,8 @@ const LATENESS: Span = Span::secs(20);
 fn home(rules: &[Published]) -> Home {
     let mut home = Home::under(rules, Config::default(), 3);
     let (device, lateness) = (LAMP, LATENESS);
-    home.notify(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::SetLateness { device, lateness })
+        .unwrap();
     home.is_mute[0] = true;
     home
 }
@@ -116,7 +117,8 @@ fn restored_late(undo_attempts: u8) -> Home {
     let config = Config::default().with_undo_attempts(undo_attempts);
     let mut home = Home::new(config, 3);
     let (device, lateness) = (LAMP, LATENESS);
-    home.notify(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::SetLateness { device, lateness })
+        .unwrap();
     let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
     home.pass(at(75));
     home.is_mute[0] = true;
@@ -126,7 +128,7 @@ fn restored_late(undo_attempts: u8) -> Home {
     home.is_mute[0] = false;
     home.states[0] = 0;
     let (token, outcome) = (last_token(&home), Outcome::Done);
-    let notified = Command::Outcome {
+    let notified = Command::Acted {
         device,
         token,
         outcome,
@@ -168,7 +170,8 @@ fn attempts_count_from_a_hand_that_moves_a_device_meanwhile() {
         let config = Config::default().with_undo_attempts(3);
         let mut home = Home::new(config, 2);
         let (device, lateness) = (LAMP, LATENESS);
-        home.notify(Command::Lateness { device, lateness }).unwrap();
+        home.notify(Command::SetLateness { device, lateness })
+            .unwrap();
         let routine = home.submit(vec![set(0, 1), set(1, 1), set(1, 2)]);
         home.pass(at(75));
         home.is_mute[0] = true;
@@ -195,7 +198,7 @@ fn a_certain_outcome_ends_the_wait() {
         home.pass(at(10_000));
         home.is_mute[0] = false;
         let (device, token) = (LAMP, 1);
-        let notified = |outcome| Command::Outcome {
+        let notified = |outcome| Command::Acted {
             device,
             token,
             outcome,
@@ -231,7 +234,8 @@ fn a_weak_hub_that_comes_back_does_not_wait() {
     let config = Config::default().with_visibility(Visibility::Weak);
     let mut home = Home::new(config, 1);
     let (device, lateness) = (LAMP, LONGEST_LATENESS);
-    home.notify(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::SetLateness { device, lateness })
+        .unwrap();
     home.is_mute[0] = true;
     home.submit(vec![set(0, 1)]);
     home.pass(at(1_000));
@@ -302,18 +306,18 @@ fn a_device_goes_when_nothing_can_act_on_it() {
     home.pass(at(6_000));
     home.flip(0);
     assert_eq!(
-        home.notify(Command::Remove(LAMP)),
+        home.notify(Command::RemoveDevice(LAMP)),
         Err(Reject::DeviceInUse(LAMP))
     );
     home.rest();
-    home.notify(Command::Remove(LAMP)).unwrap();
+    home.notify(Command::RemoveDevice(LAMP)).unwrap();
     assert!(home.when(&Event::GivenUp(LAMP)).is_some());
 }
 
 #[test]
 fn what_is_too_late_is_refused() {
     let mut home = home(&[]);
-    let mut set = |device, lateness| home.notify(Command::Lateness { device, lateness });
+    let mut set = |device, lateness| home.notify(Command::SetLateness { device, lateness });
     assert_eq!(set(LAMP, LONGEST_LATENESS), Ok(()));
     let lateness = LONGEST_LATENESS + Span(1);
     let device = LAMP;

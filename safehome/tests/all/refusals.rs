@@ -33,7 +33,7 @@ fn a_command_without_time_is_refused() {
 #[test]
 fn a_device_goes_when_nobody_needs_it() {
     let mut home = Home::new(Config::default(), 2);
-    let remove = |home: &mut Home| home.notify(Command::Remove(DEVICE));
+    let remove = |home: &mut Home| home.notify(Command::RemoveDevice(DEVICE));
     let in_use = Err(Reject::DeviceInUse(DEVICE));
     home.submit(vec![set(0, 1), long(1, 1, Span::secs(1))]);
     home.submit(vec![set(1, 2), set(0, 2)]);
@@ -48,7 +48,7 @@ fn a_device_goes_when_nobody_needs_it() {
     assert_eq!(refused, Err(Reject::UnknownDevice(DEVICE)));
     // Its id is free.
     let state = None;
-    let back = Command::Device {
+    let back = Command::AddDevice {
         device: DEVICE,
         state,
     };
@@ -73,17 +73,17 @@ fn a_device_that_is_to_be_restored_stays_unless_it_is_gone() {
     };
     let mut home = undone();
     home.flip(0);
-    let refused = home.notify(Command::Remove(DEVICE));
+    let refused = home.notify(Command::RemoveDevice(DEVICE));
     assert_eq!(refused, Err(Reject::DeviceInUse(DEVICE)));
     home.rest();
     assert_eq!(home.states[0], 0);
-    assert_eq!(home.notify(Command::Remove(DEVICE)), Ok(()));
+    assert_eq!(home.notify(Command::RemoveDevice(DEVICE)), Ok(()));
 
     let mut home = undone();
-    assert_eq!(home.notify(Command::Remove(DEVICE)), Ok(()));
+    assert_eq!(home.notify(Command::RemoveDevice(DEVICE)), Ok(()));
     let state = Some(1);
     let device = DEVICE;
-    home.notify(Command::Device { device, state }).unwrap();
+    home.notify(Command::AddDevice { device, state }).unwrap();
     home.rest();
     assert_eq!(home.states[0], 1);
     assert_eq!(home.hub.machine().state(DEVICE), Some(&1));
@@ -135,7 +135,7 @@ fn no_more_is_taken_than_the_settings_allow() {
     let mut home = Home::new(config, 2);
     let device = NodeId(2);
     let state = Some(0);
-    let refused = home.notify(Command::Device { device, state });
+    let refused = home.notify(Command::AddDevice { device, state });
     assert_eq!(refused, Err(Reject::TooManyDevices { limit: 2 }));
     let submit = |home: &mut Home, count: usize| {
         let steps = vec![long(0, 1, Span::secs(1)); count];

@@ -245,7 +245,7 @@ fn nothing_is_tried_again_at_a_device_that_is_gone() {
     home.by_hand(0, 0);
     let is_retry = |home: &Home| home.hub.timers().any(|it| it.0 == Timer::Retry(A));
     assert!(is_retry(&home));
-    home.notify(Command::Remove(A)).unwrap();
+    home.notify(Command::RemoveDevice(A)).unwrap();
     assert!(!is_retry(&home));
 }
 
@@ -463,7 +463,7 @@ fn what_is_pending_ends_with_its_device() {
     home.flip(0);
     home.lands(0, Outcome::Unknown);
     home.rest();
-    home.notify(Command::Remove(A)).unwrap();
+    home.notify(Command::RemoveDevice(A)).unwrap();
     assert!(home.when(&Event::GivenUp(A)).is_some());
     assert_eq!(ends(&home), []);
 }
@@ -472,9 +472,9 @@ fn what_is_pending_ends_with_its_device() {
 #[test]
 fn a_routine_that_wrote_over_what_nobody_knew_is_not_said_to_need_nothing() {
     let mut home = Home::new(config(5), 3);
-    home.notify(Command::Remove(A)).unwrap();
+    home.notify(Command::RemoveDevice(A)).unwrap();
     let (device, state) = (A, None);
-    home.notify(Command::Device { device, state }).unwrap();
+    home.notify(Command::AddDevice { device, state }).unwrap();
     let first = home.submit(vec![set(0, 1), long(1, 1, Span::secs(100))]);
     home.pass(Time::ZERO + Span::secs(1));
     let second = home.submit(vec![set(0, 2), long(2, 1, Span::secs(100))]);

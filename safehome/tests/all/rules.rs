@@ -208,7 +208,7 @@ fn a_hub_whose_rollback_is_tried_again_later_is_not_quiet() {
     });
     let (device, token) = rollback.unwrap();
     let outcome = Outcome::Refused;
-    home.notify(Command::Outcome {
+    home.notify(Command::Acted {
         device,
         token,
         outcome,

@@ -201,7 +201,7 @@ impl Home {
             self.resolve(nth);
             let outcome = Outcome::Unknown;
             let notified = if self.below(3) == 0 {
-                Command::Outcome {
+                Command::Acted {
                     device,
                     token,
                     outcome,
@@ -222,7 +222,7 @@ impl Home {
                 Outcome::Unknown => self.resolve(nth),
             }
             self.things[nth].flight = None;
-            let notified = Command::Outcome {
+            let notified = Command::Acted {
                 device,
                 token,
                 outcome,
@@ -286,7 +286,7 @@ impl Home {
         let is_known = self.below(2) == 0;
         let state = is_known.then_some(self.things[nth].state);
         let device = NodeId(nth as u64);
-        let notified = self.notify(Command::Device { device, state });
+        let notified = self.notify(Command::AddDevice { device, state });
         let thing = &mut self.things[nth];
         assert_eq!(notified.is_ok(), !thing.is_there);
         if notified.is_ok() {
@@ -296,7 +296,7 @@ impl Home {
     }
 
     fn goes(&mut self, nth: usize) {
-        let notified = self.notify(Command::Remove(NodeId(nth as u64)));
+        let notified = self.notify(Command::RemoveDevice(NodeId(nth as u64)));
         if notified.is_ok() {
             assert!(self.things[nth].is_there);
             self.things[nth].is_there = false;

@@ -237,7 +237,7 @@ fn what_an_urgent_hand_did_stays() {
             let id = home.submit(steps);
             // The command is in flight, or done.
             home.pass(at(before));
-            let by_hand = Command::ByHand {
+            let by_hand = Command::ChangedByHand {
                 device: NodeId(0),
                 state,
                 urgency: URGENT,
@@ -261,7 +261,7 @@ fn what_an_urgent_hand_did_is_told_once() {
     home.submit(vec![long(1, 1, Span::secs(60)), set(0, 7)]);
     home.pass(at(10_000));
     home.states[0] = 5;
-    let by_hand = Command::ByHand {
+    let by_hand = Command::ChangedByHand {
         device: NodeId(0),
         state: 5,
         urgency: URGENT,
@@ -282,7 +282,7 @@ fn a_hand_that_is_not_urgent_preempts_nothing() {
     let mut home = Home::new(Config::default(), 1);
     let id = home.submit(vec![long(0, 1, Span::secs(60)), set(0, 7)]);
     home.pass(at(10_000));
-    home.notify(Command::ByHand {
+    home.notify(Command::ChangedByHand {
         device: NodeId(0),
         state: 5,
         urgency: Urgency::default(),
@@ -418,7 +418,8 @@ fn what_a_routine_waits_for_is_said_with_the_names_of_devices() {
     home.rest();
     let lateness = Span::secs(100);
     let device = NodeId(0);
-    home.notify(Command::Lateness { device, lateness }).unwrap();
+    home.notify(Command::SetLateness { device, lateness })
+        .unwrap();
     home.submit(vec![set(0, 5)]);
     home.lands(0, Outcome::Unknown);
     let over = home.now + lateness;

@@ -77,7 +77,7 @@ fn smooth() -> Course {
     };
     let lead = |course: &mut Course, millis, node, routine: Which| {
         let group = routine.group();
-        course.note(&seen(millis, node, Event::Leads { group }));
+        course.note(&seen(millis, node, Event::Leading { group }));
     };
     for (node, routine) in [(3, VISITOR), (5, EVENING), (4, AIRING)] {
         lead(&mut course, 800, node, routine);
@@ -277,9 +277,9 @@ fn a_count_that_differs_breaks_a_promise() {
 fn who_leads_follows_from_what_nodes_tell() {
     let mut course = Course::default();
     let [one, two] = [0, 1].map(Site::cluster);
-    course.note(&seen(1, 5, Event::Leads { group: one }));
-    course.note(&seen(2, 5, Event::Leads { group: two }));
-    course.note(&seen(3, 6, Event::Leads { group: one }));
+    course.note(&seen(1, 5, Event::Leading { group: one }));
+    course.note(&seen(2, 5, Event::Leading { group: two }));
+    course.note(&seen(3, 6, Event::Leading { group: one }));
     assert_eq!(
         course.leaders(),
         [(one, NodeId(6)), (two, NodeId(5))].into()

@@ -299,7 +299,7 @@ fn what_the_machine_wants_is_done() {
     let mut host = with(Arc::new(Waits));
     host.on_event(Event::Fetch(NodeId(2)));
     assert_eq!(host.stay.as_ref().map(|it| it.gateway), Some(NodeId(2)));
-    host.on_event(Event::Phase(Phase::Asleep));
+    host.on_event(Event::PhaseChanged(Phase::Asleep));
     assert!(host.stay.is_none());
     let library = crate::library(MODULE);
     host.on_event(Event::Load(library));

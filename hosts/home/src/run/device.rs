@@ -116,7 +116,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         self.observed.push_back((device, state));
         self.landed(device);
         let outcome = Outcome::Done;
-        self.input(Input::Command(Command::Outcome {
+        self.input(Input::Command(Command::Acted {
             device,
             token,
             outcome,

@@ -123,9 +123,9 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
                 flight: None,
             };
             self.things.insert(device, thing);
-            self.input(Input::Command(Command::Device { device, state }))?;
+            self.input(Input::Command(Command::AddDevice { device, state }))?;
             if let Some(&lateness) = self.plan.home.lateness.get(&device) {
-                let command = Command::Lateness { device, lateness };
+                let command = Command::SetLateness { device, lateness };
                 self.input(Input::Command(command))?;
             }
             let member = Member::new(device.0, 0);

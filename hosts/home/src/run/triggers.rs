@@ -21,25 +21,25 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             device,
             state: Some(state.clone()),
         });
-        let routines = home.routines.iter().map(|it| trigger::Command::Routine {
+        let routines = home.routines.iter().map(|it| trigger::Command::AddRoutine {
             name: it.name.clone(),
             routine: it.routine.clone(),
         });
         let triggers = home.triggers.iter().flat_map(|it| {
             number += 1;
-            let added = trigger::Command::Trigger {
+            let added = trigger::Command::AddTrigger {
                 name: it.name.clone(),
                 trigger: it.trigger.clone(),
             };
-            let cools = trigger::Command::CoolDown {
+            let cools = trigger::Command::SetCoolDown {
                 trigger: TriggerId(number),
                 span: it.cool_down,
             };
             [added, cools]
         });
         let clock = [
-            trigger::Command::Clock(clock),
-            trigger::Command::Today(virtual_day()),
+            trigger::Command::SetClock(clock),
+            trigger::Command::SetToday(virtual_day()),
         ];
         for command in states.chain(routines).chain(triggers).chain(clock) {
             let notified =

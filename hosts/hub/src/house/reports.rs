@@ -15,7 +15,7 @@ impl House {
         }
         match report {
             Report::Outcome { token, outcome } => {
-                let command = Command::Outcome {
+                let command = Command::Acted {
                     device,
                     token,
                     outcome,

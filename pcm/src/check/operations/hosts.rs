@@ -22,7 +22,7 @@ impl Host {
             }
             Event::Stop(task) => self.runs.retain(|it| it.0 != *task),
             Event::Load(library) => self.loads = Some(*library),
-            Event::Phase(_) | Event::Fetch(_) | Event::Unload(_) => {}
+            Event::PhaseChanged(_) | Event::Fetch(_) | Event::Unload(_) => {}
         }
         false
     }

@@ -280,7 +280,7 @@ impl Watch<Node> for Watcher {
                 }
                 Notified::Client(_) if self.settings.is_hostile() => {}
                 Notified::Client(event) => self.on_client(step.me, event)?,
-                Notified::Gateway(gateway::Event::Manages) => self.summary.managed += 1,
+                Notified::Gateway(gateway::Event::Leading) => self.summary.managed += 1,
                 Notified::Gateway(_) => {}
             }
         }

@@ -38,7 +38,7 @@ fn a_small_correction_leaves_nothing_out_and_repeats_nothing() {
             bench.at("12:00");
             let start = noon - limit as u32;
             let time =
-                |seconds: u64| Command::Clock(TimeOfDay::from_seconds(seconds as u32).unwrap());
+                |seconds: u64| Command::SetClock(TimeOfDay::from_seconds(seconds as u32).unwrap());
             bench.notify(time(start.into())).unwrap();
             bench.pass(before);
             let shown = u64::from(start) + before + correction - limit;
@@ -125,7 +125,7 @@ fn a_large_step_leaves_out_and_repeats() {
 fn a_correction_runs_nothing_before_its_time() {
     let noon = 43_200_u32;
     let limit = u32::try_from(CORRECTION.0 / 1_000_000).unwrap();
-    let time = |seconds| Command::Clock(TimeOfDay::from_seconds(seconds).unwrap());
+    let time = |seconds| Command::SetClock(TimeOfDay::from_seconds(seconds).unwrap());
     for ahead in (1..=2 * limit).chain([3_600, 43_000]) {
         for forward in [1, limit / 2, limit] {
             let mut bench = Bench::new();

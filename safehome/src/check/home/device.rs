@@ -102,7 +102,7 @@ impl Home {
             thing.state = value;
         }
         let device = NodeId(id);
-        let command = Command::Outcome {
+        let command = Command::Acted {
             device,
             token,
             outcome,

@@ -134,9 +134,9 @@ impl<'a> World<'a> {
         for nth in 0..devices {
             let device = NodeId(nth as u64);
             let state = Some(FIRST);
-            world.command(Command::Device { device, state })?;
+            world.command(Command::AddDevice { device, state })?;
             let lateness = settings.lateness;
-            world.command(Command::Lateness { device, lateness })?;
+            world.command(Command::SetLateness { device, lateness })?;
         }
         world.is_calm = false;
         Ok(world)

@@ -58,7 +58,7 @@ impl Home {
         for nth in 0..devices {
             let device = NodeId(nth as u64);
             let state = Some(0);
-            home.notify(Command::Device { device, state }).unwrap();
+            home.notify(Command::AddDevice { device, state }).unwrap();
         }
         home
     }
@@ -134,7 +134,7 @@ impl Home {
             self.states[nth] = value;
         }
         let device = NodeId(nth as u64);
-        let notified = Command::Outcome {
+        let notified = Command::Acted {
             device,
             token,
             outcome,
@@ -189,7 +189,7 @@ impl Home {
             if let Some(nth) = self.flights.iter().position(lands) {
                 let (token, value, _) = self.flights[nth].take().unwrap();
                 self.states[nth] = value;
-                self.notify(Command::Outcome {
+                self.notify(Command::Acted {
                     device: NodeId(nth as u64),
                     token,
                     outcome: Outcome::Done,

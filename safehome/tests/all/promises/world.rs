@@ -135,10 +135,10 @@ impl World {
     fn comes(&mut self, device: NodeId) {
         let mut thing = Thing::new(device, self.below(4) as u8, self.below(6) > 0);
         let state = thing.is_known.then_some(thing.state);
-        self.notify(Command::Device { device, state }, |_| {});
+        self.notify(Command::AddDevice { device, state }, |_| {});
         if self.below(3) == 0 {
             let lateness = Span::millis([200, 3_000, 60_000][self.below(3) as usize]);
-            self.notify(Command::Lateness { device, lateness }, |_| {});
+            self.notify(Command::SetLateness { device, lateness }, |_| {});
             thing.lateness = lateness;
         }
         self.beginning.push(state);
@@ -189,7 +189,7 @@ impl World {
                     _ => None,
                 };
                 let command = match hand {
-                    Some(urgency) => Command::ByHand {
+                    Some(urgency) => Command::ChangedByHand {
                         device,
                         state,
                         urgency,
@@ -233,7 +233,7 @@ impl World {
         let device = self.things[nth].id;
         let is_open = self.things[nth].open.is_some_and(|it| it.token == token);
         let is_late = self.things[nth].doubt.is_some_and(|it| it.0 == token);
-        let command = Command::Outcome {
+        let command = Command::Acted {
             device,
             token,
             outcome,

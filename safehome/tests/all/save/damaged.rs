@@ -109,7 +109,7 @@ fn go_on(mut host: Host) {
         };
         if let Event::Issue { device, token, .. } | Event::Ask { device, token } = event {
             let outcome = Outcome::Done;
-            let done = Command::Outcome {
+            let done = Command::Acted {
                 device,
                 token,
                 outcome,
@@ -154,7 +154,7 @@ const fn of_routine(routine: u64, flaw: Flaw) -> RestoreError {
 
 fn outcome(host: &mut Host, events: &[Event<u8>], outcome: Outcome) -> Vec<Event<u8>> {
     let (device, _, token) = issues(events)[0];
-    let notified = Command::Outcome {
+    let notified = Command::Acted {
         device,
         token,
         outcome,
@@ -499,7 +499,8 @@ fn places_on_a_device_are_in_an_order_that_they_can_have() {
 fn a_late_command_belongs_to_a_device_that_does_nothing_else() {
     let mut host = Host::new(Config::default());
     let (device, lateness) = (A, LONGEST_LATENESS);
-    host.notify(Command::Lateness { device, lateness }).unwrap();
+    host.notify(Command::SetLateness { device, lateness })
+        .unwrap();
     let issued = host.submit(&[(A, 1)]);
     let late = of_device(A, Flaw::Late);
     let longest = LONGEST_LATENESS.0;

@@ -124,7 +124,7 @@ impl Host {
                     0 => Outcome::Refused,
                     _ => Outcome::Done,
                 };
-                self.feed(Some(Input::Command(Command::Outcome {
+                self.feed(Some(Input::Command(Command::Acted {
                     device,
                     token,
                     outcome,
@@ -189,7 +189,7 @@ fn nothing_of_a_step_is_out_before_it_is_stored_and_all_of_it_comes_back() {
         let mut host = Host::new(seed, usize::try_from(seed % 9).unwrap());
         for device in (0..DEVICES).map(NodeId) {
             let state = Some(0);
-            host.feed(Some(Input::Command(Command::Device { device, state })));
+            host.feed(Some(Input::Command(Command::AddDevice { device, state })));
             host.write();
             host.complete();
         }
@@ -228,7 +228,7 @@ fn what_is_missing_or_damaged_is_not_taken() {
     let mut host = Host::new(1, 100);
     for device in (0..DEVICES).map(NodeId) {
         let state = Some(0);
-        host.feed(Some(Input::Command(Command::Device { device, state })));
+        host.feed(Some(Input::Command(Command::AddDevice { device, state })));
     }
     host.write();
     host.complete();

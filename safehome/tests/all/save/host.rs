@@ -19,7 +19,7 @@ impl Host {
         let mut host = Self::of(Hub::new(config).unwrap());
         for device in [A, B] {
             let state = Some(0);
-            host.notify(Command::Device { device, state }).unwrap();
+            host.notify(Command::AddDevice { device, state }).unwrap();
         }
         host
     }

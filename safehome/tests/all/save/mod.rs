@@ -34,7 +34,7 @@ fn a_change_by_hand_while_a_command_is_on_its_way_issues_nothing() {
     assert_eq!(issues(&events), []);
     let outcome = Outcome::Refused;
     let device = A;
-    let events = host.notify(Command::Outcome {
+    let events = host.notify(Command::Acted {
         device,
         token,
         outcome,
@@ -49,7 +49,7 @@ fn changes_by_hand_take_no_room() {
     let mut host = Host::new(Config::default());
     let events = host.submit(&[(A, 1), (B, 2)]);
     let token = issues(&events)[0].2;
-    let done = Command::Outcome {
+    let done = Command::Acted {
         device: A,
         token,
         outcome: Outcome::Done,
@@ -103,7 +103,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     let mut host = Host::new(Config::default());
     let more = |host: &mut Host, device| {
         let (device, state) = (NodeId(device), Some(0));
-        host.notify(Command::Device { device, state }).unwrap();
+        host.notify(Command::AddDevice { device, state }).unwrap();
     };
     for device in [3, 5, 7, 8] {
         more(&mut host, device);
@@ -112,7 +112,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     let nothing: [Vec<u64>; 4] = Default::default();
     assert_eq!(changed(&host, &mut last), nothing);
     for device in [A, NodeId(5), NodeId(8)] {
-        host.notify(Command::Remove(device)).unwrap();
+        host.notify(Command::RemoveDevice(device)).unwrap();
     }
     more(&mut host, 4);
     more(&mut host, 9);
@@ -132,7 +132,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
     // It is undone and has left; the one behind it waits until its device is restored.
     let (device, _, token) = tokens[1];
     let outcome = Outcome::Done;
-    let notified = Command::Outcome {
+    let notified = Command::Acted {
         device,
         token,
         outcome,
@@ -143,7 +143,7 @@ fn a_difference_has_what_changed_and_what_is_gone_and_nothing_else() {
         [vec![], vec![2], vec![3], vec![]]
     );
     let (device, _, token) = issues(&events)[0];
-    let notified = Command::Outcome {
+    let notified = Command::Acted {
         device,
         token,
         outcome,

@@ -40,7 +40,7 @@ fn what_cannot_be_asked_for_is_reconciled() {
     let token = issues(&events)[0].2;
     let (mut host, _) = host.restarted();
     let events = host
-        .notify(Command::Outcome {
+        .notify(Command::Acted {
             device: A,
             token,
             outcome: Outcome::Unknown,
@@ -83,7 +83,7 @@ fn what_a_device_said_before_the_restart_is_not_said_of_the_next_command() {
     };
     let token = issues(&host.notify(answer).unwrap())[0].2;
     let outcome = Outcome::Refused;
-    host.notify(Command::Outcome {
+    host.notify(Command::Acted {
         device,
         token,
         outcome,
@@ -125,7 +125,7 @@ fn what_was_not_done_is_not_issued_again_to_a_device_that_is_down() {
 fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
     let mut host = Host::new(Config::default());
     let lateness = Span::secs(60);
-    host.notify(Command::Lateness {
+    host.notify(Command::SetLateness {
         device: B,
         lateness,
     })
@@ -184,7 +184,7 @@ fn timers_are_set_again() {
     let steps = vec![step];
     let events = host.notify(Command::Submit(Routine { steps })).unwrap();
     let token = issues(&events)[0].2;
-    let done = Command::Outcome {
+    let done = Command::Acted {
         device: A,
         token,
         outcome: Outcome::Done,

@@ -65,7 +65,7 @@ fn who_waited_just_in_time_is_not_overtaken_under_another_scheduler() {
         let mut states = [0; 2];
         while let Some((device, state, token)) = issued.pop() {
             states[device.0 as usize] = state;
-            let done = Command::Outcome {
+            let done = Command::Acted {
                 device,
                 token,
                 outcome: Outcome::Done,
@@ -90,7 +90,7 @@ fn a_change_by_hand_at_a_weak_hub_is_not_brought_back_under_another_model() {
     host.notify(Command::Observed { device, state }).unwrap();
     let mut outcome = Outcome::Refused;
     while let Some((device, _, token)) = issued.pop() {
-        let notified = Command::Outcome {
+        let notified = Command::Acted {
             device,
             token,
             outcome,

@@ -111,7 +111,7 @@ impl Course {
             return;
         };
         match event {
-            Event::Leads { group } => {
+            Event::Leading { group } => {
                 self.stops(node, Some(*group), at);
                 self.leads.push(Lead {
                     group: *group,

@@ -39,7 +39,7 @@ impl World<'_> {
         }
         let device = NodeId(nth as u64);
         let token = flight.token;
-        let command = Command::Outcome {
+        let command = Command::Acted {
             device,
             token,
             outcome,
@@ -65,7 +65,7 @@ impl World<'_> {
         if !self.settings.answers {
             let outcome = Outcome::Unknown;
             self.summary.unknown += 1;
-            return self.command(Command::Outcome {
+            return self.command(Command::Acted {
                 device,
                 token,
                 outcome,
@@ -300,7 +300,7 @@ impl World<'_> {
         if self.settings.terms && kind & 16 == 16 {
             let (device, urgency) = (NodeId(nth as u64), Urgency(kind >> 6));
             let calm = core::mem::replace(&mut self.is_calm, true);
-            let notified = self.command(Command::ByHand {
+            let notified = self.command(Command::ChangedByHand {
                 device,
                 state,
                 urgency,

@@ -130,7 +130,7 @@ impl Spot {
 
     fn on_said(&mut self, event: Event, cx: &mut Context<'_, Self>) {
         match event {
-            Event::Leads { group } => cx.event(Notified::Leads(group)),
+            Event::Leading { group } => cx.event(Notified::Leads(group)),
             Event::Deposed { group } => cx.event(Notified::Deposed(group)),
             Event::Leader { group, event } => match event {
                 LeaderEvent::Devices(event) => self.on_devices(event, cx),

@@ -99,7 +99,7 @@ impl Failover {
         let wait = world.below(heartbeat);
         world.run_for(wait)?;
         let manages =
-            |_: &World, it: &Seen| matches!(it, Seen::Gateway(_, gateway::Event::Manages));
+            |_: &World, it: &Seen| matches!(it, Seen::Gateway(_, gateway::Event::Leading));
         if world.manager().is_none() {
             world.run_until(THRESHOLD * 12, manages)?;
         }

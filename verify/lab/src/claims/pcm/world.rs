@@ -455,8 +455,8 @@ impl World {
             return Ok(());
         };
         match event {
-            follower::Event::Phase(Phase::Asleep) => host.awake.sleep(now),
-            follower::Event::Phase(_) => host.awake.wake(now),
+            follower::Event::PhaseChanged(Phase::Asleep) => host.awake.sleep(now),
+            follower::Event::PhaseChanged(_) => host.awake.wake(now),
             follower::Event::Fetch(gateway) => return self.fetch(at, index(gateway.0, 1)),
             follower::Event::Run { task, .. } => {
                 host.runs = Some(task);

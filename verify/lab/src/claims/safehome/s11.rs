@@ -48,7 +48,7 @@ fn step(
         let taken = hub.step(Time::ZERO, rng, Input::Command(command), |effect| {
             if let Effect::Event(Event::Issue { device, token, .. }) = effect {
                 let outcome = Outcome::Done;
-                commands.push(Command::Outcome {
+                commands.push(Command::Acted {
                     device,
                     token,
                     outcome,
@@ -80,7 +80,7 @@ fn timed(seed: u64) -> Result<Sample, Fault> {
     let mut hub = Driver::new(Hub::new(Config::default()).map_err(Fault::network)?);
     for device in (0..DEVICES).map(NodeId) {
         let state = Some(0);
-        step(&mut hub, &mut rng, Command::Device { device, state })?;
+        step(&mut hub, &mut rng, Command::AddDevice { device, state })?;
     }
     for _ in 0..ROUTINES {
         let commands = 1 + rng.below(COMMANDS);

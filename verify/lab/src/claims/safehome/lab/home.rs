@@ -51,7 +51,7 @@ impl Home {
             world: World::new(scenario),
         };
         for device in 0..devices {
-            home.command(Command::Device {
+            home.command(Command::AddDevice {
                 device: node(device),
                 state: Some(0),
             })?;
@@ -121,7 +121,7 @@ impl Home {
                     Outcome::Refused
                 };
                 let device = node(device);
-                self.command(Command::Outcome {
+                self.command(Command::Acted {
                     device,
                     token,
                     outcome,
