@@ -231,7 +231,7 @@ pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer
 pub use group::GroupId;
 pub use message::{Item, KIND, Message};
 pub use place::Place;
-pub use plan::{Plan, PlanError};
+pub use plan::{ConfigError, Plan};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use selection::{Leader, Locality, Policy, Selection};

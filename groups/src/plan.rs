@@ -31,7 +31,7 @@ pub struct Plan {
 /// The reason for which a plan cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum PlanError {
+pub enum ConfigError {
     /// A number is out of its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),
@@ -68,17 +68,17 @@ impl Plan {
     pub fn new(
         selection: Selection,
         nodes: impl IntoIterator<Item = Node>,
-    ) -> Result<Self, PlanError> {
+    ) -> Result<Self, ConfigError> {
         selection.check()?;
         let mut nodes: Vec<Node> = nodes.into_iter().collect();
         nodes.sort_by_key(|it| it.id);
         let mut pairs = nodes.iter().zip(nodes.iter().skip(1));
         if let Some((twice, _)) = pairs.find(|(one, next)| one.id == next.id) {
-            return Err(PlanError::Twice(twice.id));
+            return Err(ConfigError::Twice(twice.id));
         }
         let (found, needed) = (nodes.len(), selection.members());
         if found < needed {
-            return Err(PlanError::TooFewNodes { found, needed });
+            return Err(ConfigError::TooFewNodes { found, needed });
         }
         let mut plan = Self {
             selection,
@@ -94,8 +94,8 @@ impl Plan {
     /// less than the names of a group's members need.
     ///
     /// # Errors
-    /// The number is out of its range, or [`PlanError::Frame`].
-    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, PlanError> {
+    /// The number is out of its range, or [`ConfigError::Frame`].
+    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, ConfigError> {
         settings::check(&[Setting::number(
             "frame_budget",
             frame_budget.into(),
@@ -108,7 +108,7 @@ impl Plan {
         let needed = needed.unwrap_or(u16::MAX);
         if frame_budget < needed {
             let found = frame_budget;
-            return Err(PlanError::Frame { found, needed });
+            return Err(ConfigError::Frame { found, needed });
         }
         Ok(self.with(frame_budget.into()))
     }

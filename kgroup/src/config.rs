@@ -1,13 +1,14 @@
 //! The settings of one node. Nodes may differ in them; settings that must be equal on all nodes are
 //! in the [`Site`](crate::Site).
 
+use selvedge_core::NodeId;
 use selvedge_core::settings::OutOfRange;
 use selvedge_groups as groups;
 use selvedge_groups::store::StoreConfig;
 use thiserror::Error;
 
-use crate::devices;
 use crate::routines::RoutineConfig;
+use crate::{devices, routines};
 
 /// The settings of one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +24,7 @@ pub struct Config {
     pub maps: StoreConfig,
 }
 
-/// Settings that cannot work.
+/// The setting, or the part of a site, that cannot work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -39,6 +40,30 @@ pub enum ConfigError {
     /// A setting in `maps` cannot work.
     #[error("maps: {0}")]
     Maps(OutOfRange),
+    /// The site names a device twice.
+    #[error("device {0:?} is named twice: give each device an id of its own")]
+    Twice(NodeId),
+    /// The site's nodes cannot work.
+    #[error(transparent)]
+    Plan(#[from] groups::ConfigError),
+    /// A routine needs a device that the site does not have.
+    #[error(
+        "routine {routine} needs device {device:?}, which is not of this site: add the device, with its place"
+    )]
+    NoDevice {
+        /// The number of the routine, from 0.
+        routine: usize,
+        /// The device.
+        device: NodeId,
+    },
+    /// A routine of the site cannot work.
+    #[error("routine {routine}: {error}")]
+    Routine {
+        /// The number of the routine, from 0.
+        routine: usize,
+        /// The reason.
+        error: routines::ConfigError,
+    },
 }
 
 impl Config {

@@ -63,7 +63,7 @@ mod update;
 pub use act::{Act, Ticket};
 pub use config::{Config, ConfigError, Limits};
 pub use decision::{Decision, Verdict};
-pub use event::{Event, Refused, Timer};
+pub use event::{Event, Reject, Timer};
 pub(crate) use machine::DeviceLeader;
 #[cfg(feature = "check")]
 pub use published::Published;

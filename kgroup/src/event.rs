@@ -12,8 +12,8 @@ use thiserror::Error;
 use crate::devices::{self, Ticket};
 use crate::leading::{LeaderEvent, LeaderTimer};
 use crate::message::Payload;
-use crate::state::Held;
-use crate::{ConfigError, Outcome, SiteError, TriggerId};
+use crate::state::GroupState;
+use crate::{ConfigError, Outcome, TriggerId};
 
 /// The commands of the application or the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -88,7 +88,7 @@ pub enum Event {
         event: StoreEvent,
     },
     /// An event of the groups themselves.
-    Groups(groups::Event<Held, Payload>),
+    Groups(groups::Event<GroupState, Payload>),
 }
 
 /// Tags of the timers.
@@ -111,18 +111,15 @@ pub enum Reject {
     /// Settings cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The site cannot work.
-    #[error(transparent)]
-    Site(#[from] SiteError),
     /// The site's nodes cannot work.
     #[error(transparent)]
-    Plan(#[from] groups::PlanError),
+    Plan(#[from] groups::ConfigError),
     /// The groups refuse it.
     #[error(transparent)]
     Groups(#[from] groups::Reject),
     /// The host's report cannot be true.
     #[error(transparent)]
-    Devices(#[from] devices::Refused),
+    Devices(#[from] devices::Reject),
     /// This node has asked too much of maps.
     #[error(transparent)]
     Map(#[from] StoreReject),

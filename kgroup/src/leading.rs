@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::devices::{self, DeviceLeader, Ticket};
 use crate::effect::{Effect, Effects};
 use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
-use crate::state::{Decided, Held, Update};
+use crate::state::{Decided, GroupState, Update};
 use crate::{Answer, Outcome, Request};
 
 /// Tag of a timer of a group's leader.
@@ -90,15 +90,15 @@ impl Leading {
         me: Member,
         config: &Config,
         group: GroupId,
-        held: &Held,
+        held: &GroupState,
         group_of: impl Fn(NodeId) -> Option<GroupId>,
     ) -> Self {
         match held {
-            Held::Devices(it) => Self::Devices(DeviceLeader::new(me, config.devices, it)),
-            Held::Routine(it) => {
+            GroupState::Devices(it) => Self::Devices(DeviceLeader::new(me, config.devices, it)),
+            GroupState::Routine(it) => {
                 Self::Routine(RoutineLeader::new(config.routines, group, it, group_of))
             }
-            Held::Map(_) => Self::Map(StoreLeader::new(config.maps.resend)),
+            GroupState::Map(_) => Self::Map(StoreLeader::new(config.maps.resend)),
         }
     }
 
@@ -132,18 +132,20 @@ impl Leading {
     /// The host's report cannot be true.
     pub(crate) fn on(
         &mut self,
-        held: &Held,
+        held: &GroupState,
         input: LeaderInput<'_>,
         out: &mut Out,
-    ) -> Result<(), devices::Refused> {
+    ) -> Result<(), devices::Reject> {
         match (self, held) {
-            (Self::Devices(leader), Held::Devices(state)) => {
+            (Self::Devices(leader), GroupState::Devices(state)) => {
                 on_devices(leader, state, input, &mut out.devices)?;
             }
-            (Self::Routine(leader), Held::Routine(state)) => {
+            (Self::Routine(leader), GroupState::Routine(state)) => {
                 on_routine(leader, state, input, &mut out.routine);
             }
-            (Self::Map(leader), Held::Map(state)) => on_map(leader, state, input, &mut out.map),
+            (Self::Map(leader), GroupState::Map(state)) => {
+                on_map(leader, state, input, &mut out.map)
+            }
             (this, _) => {
                 debug_assert!(
                     false,
@@ -161,7 +163,7 @@ fn on_devices(
     state: &devices::Devices,
     input: LeaderInput<'_>,
     out: &mut Effects<devices::Update, devices::Timer, devices::Event>,
-) -> Result<(), devices::Refused> {
+) -> Result<(), devices::Reject> {
     match input {
         LeaderInput::Leads => leader.on_leads(state, out),
         LeaderInput::Applied(Decided::Devices(verdict)) => leader.on_applied(state, verdict, out),

@@ -214,5 +214,5 @@ pub use message::{
 };
 #[cfg(feature = "check")]
 pub use published::Rule;
-pub use site::{Site, SiteError};
-pub use state::{Decided, Held, Update};
+pub use site::Site;
+pub use state::{Decided, GroupState, Update};

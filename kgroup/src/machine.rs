@@ -27,7 +27,7 @@ use crate::event::{Command, Event, Reject, Timer};
 use crate::leading::{LeaderEvent, LeaderInput, LeaderTimer, Leading, Out};
 use crate::message::{Message, Payload};
 use crate::site::{self, Site};
-use crate::state::{Held, Update};
+use crate::state::{GroupState, Update};
 use crate::{Answer, Request, TriggerId};
 
 /// The node's part in all groups.
@@ -39,18 +39,18 @@ pub struct Kgroup {
     me: Member,
     config: Config,
     site: Untracked<Arc<Site>>,
-    groups: Nested<Groups<Held, Payload>>,
+    groups: Nested<Groups<GroupState, Payload>>,
     leading: BTreeMap<GroupId, Leading>,
     maps: StoreClient,
     /// Runs that this node asked for, and that were not decided.
     triggers: BTreeSet<(GroupId, TriggerId)>,
     /// The events of the groups in this step; empty between steps.
-    reported: Untracked<VecDeque<groups::Event<Held, Payload>>>,
+    reported: Untracked<VecDeque<groups::Event<GroupState, Payload>>>,
     /// The effects of the leader in this call; empty between steps.
     effects: Untracked<Out>,
 }
 
-type Inner = Groups<Held, Payload>;
+type Inner = Groups<GroupState, Payload>;
 
 impl Kgroup {
     /// A node of a site. Its first input should be [`Command::Epoch`].
@@ -95,7 +95,7 @@ impl Kgroup {
 
     /// The groups, to read from.
     #[must_use]
-    pub const fn groups(&self) -> &Groups<Held, Payload> {
+    pub const fn groups(&self) -> &Groups<GroupState, Payload> {
         self.groups.machine()
     }
 
@@ -107,7 +107,7 @@ impl Kgroup {
 
     /// The state of a group, as far as this node knows: it is a member, and may be behind.
     #[must_use]
-    pub fn held(&self, group: GroupId) -> Option<&Held> {
+    pub fn held(&self, group: GroupId) -> Option<&GroupState> {
         self.groups().state(group)
     }
 
@@ -163,7 +163,7 @@ impl Kgroup {
         clippy::wildcard_enum_match_arm,
         reason = "all others are the application's"
     )]
-    fn on_said(&mut self, event: groups::Event<Held, Payload>, cx: &mut Context<'_, Self>) {
+    fn on_said(&mut self, event: groups::Event<GroupState, Payload>, cx: &mut Context<'_, Self>) {
         match event {
             groups::Event::Replica { group, event } => self.on_replica(group, event, cx),
             groups::Event::Asked {
@@ -196,7 +196,7 @@ impl Kgroup {
     fn on_replica(
         &mut self,
         group: GroupId,
-        event: replica::Event<Held>,
+        event: replica::Event<GroupState>,
         cx: &mut Context<'_, Self>,
     ) {
         match &event {
@@ -462,7 +462,7 @@ impl Machine for Kgroup {
 }
 
 impl Durable for Kgroup {
-    type Fact = groups::Fact<Held>;
+    type Fact = groups::Fact<GroupState>;
     type Damage = groups::Damage;
 
     fn fact(event: &Event) -> Option<&Self::Fact> {

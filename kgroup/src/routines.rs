@@ -32,7 +32,7 @@ mod state;
 
 pub use config::RoutineConfig;
 pub use definition::{
-    CLAUSE_MAX, DEVICES_MAX, Definition, DefinitionError, Locking, Retrigger, STEPS_MAX,
+    CLAUSE_MAX, ConfigError, DEVICES_MAX, Definition, Locking, Retrigger, STEPS_MAX,
 };
 pub use event::{RoutineEvent, RoutineTimer};
 pub(crate) use machine::RoutineLeader;

@@ -5,15 +5,15 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 use selvedge_groups::{
-    Begins, Cluster, GroupId, Node, Place, Plan, PlanError, Selection, Target, clusters,
+    self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, Target, clusters,
     store::Store,
 };
 use serde::Serialize;
-use thiserror::Error;
 
+use crate::ConfigError;
 use crate::devices::{Devices, Limits};
-use crate::routines::{Definition, DefinitionError, RoutineState};
-use crate::state::Held;
+use crate::routines::{Definition, RoutineState};
+use crate::state::GroupState;
 
 /// The lowest bits of an id name the kind of a group's state, as in [`GroupId`].
 const KIND_BITS: u32 = 2;
@@ -43,36 +43,6 @@ pub struct Site {
     frame_budget: u16,
 }
 
-/// The reason why a site cannot work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[non_exhaustive]
-pub enum SiteError {
-    /// A device is named twice.
-    #[error("device {0:?} is named twice: give each device an id of its own")]
-    Twice(NodeId),
-    /// The nodes cannot work.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// A routine needs a device that the site does not have.
-    #[error(
-        "routine {routine} needs device {device:?}, which is not of this site: add the device, with its place"
-    )]
-    NoDevice {
-        /// The number of the routine, from 0.
-        routine: usize,
-        /// The device.
-        device: NodeId,
-    },
-    /// A routine cannot work.
-    #[error("routine {routine}: {error}")]
-    Routine {
-        /// The number of the routine, from 0.
-        routine: usize,
-        /// The reason.
-        error: DefinitionError,
-    },
-}
-
 impl Site {
     /// A site with these nodes and devices, without routines. Devices that are near each other share a
     /// group: there are about as many groups as `devices` divided by `cluster` (the paper: 25).
@@ -84,13 +54,13 @@ impl Site {
         nodes: impl IntoIterator<Item = Node>,
         devices: impl IntoIterator<Item = (NodeId, Place)>,
         cluster: usize,
-    ) -> Result<Self, SiteError> {
+    ) -> Result<Self, ConfigError> {
         let plan = Plan::new(selection, nodes)?;
         let mut places: Vec<(NodeId, Place)> = devices.into_iter().collect();
         places.sort_by_key(|it| it.0);
         let mut pairs = places.iter().zip(places.iter().skip(1));
         if let Some((twice, _)) = pairs.find(|(one, next)| one.0 == next.0) {
-            return Err(SiteError::Twice(twice.0));
+            return Err(ConfigError::Twice(twice.0));
         }
         let count = places.len().div_ceil(cluster.max(1));
         Ok(Self {
@@ -121,14 +91,14 @@ impl Site {
     ///
     /// # Errors
     /// The routine cannot work, or needs a device that the site does not have.
-    pub fn with_routine(mut self, definition: Definition) -> Result<Self, SiteError> {
+    pub fn with_routine(mut self, definition: Definition) -> Result<Self, ConfigError> {
         let routine = self.routines.len();
         definition
             .check()
-            .map_err(|error| SiteError::Routine { routine, error })?;
+            .map_err(|error| ConfigError::Routine { routine, error })?;
         for device in definition.devices() {
             if self.cluster_of(device).is_none() {
-                return Err(SiteError::NoDevice { routine, device });
+                return Err(ConfigError::NoDevice { routine, device });
             }
         }
         self.routines.push(definition);
@@ -153,7 +123,7 @@ impl Site {
     ///
     /// # Errors
     /// The number is out of its range, or frames have no room for the names of a group's members.
-    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, SiteError> {
+    pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, ConfigError> {
         self.frame_budget = frame_budget;
         self.plan()?;
         Ok(self)
@@ -176,7 +146,7 @@ impl Site {
     ///
     /// # Errors
     /// The reason why it cannot work.
-    pub fn plan(&self) -> Result<Plan, PlanError> {
+    pub fn plan(&self) -> Result<Plan, groups::ConfigError> {
         let plan = Plan::new(self.selection, self.nodes.iter().copied())?;
         let plan = plan.with_frame_budget(self.frame_budget)?;
         let plan = plan.with(self.generation.into());
@@ -237,20 +207,20 @@ impl Site {
 
     /// The state with which a group begins; nothing for a group that the site does not have.
     #[must_use]
-    pub fn begin(&self, group: GroupId) -> Option<Held> {
+    pub fn begin(&self, group: GroupId) -> Option<GroupState> {
         let number = number(group);
         match group.0 & KIND {
             CLUSTER => {
                 let devices = self.clusters.get(number)?.devices.iter().copied();
-                Some(Held::Devices(Devices::new(devices, self.limits)))
+                Some(GroupState::Devices(Devices::new(devices, self.limits)))
             }
             ROUTINE => {
                 let definition = self.routines.get(number)?.clone();
                 let state = RoutineState::new(definition);
                 debug_assert!(state.is_ok(), "definitions were checked");
-                state.ok().map(|it| Held::Routine(it.into()))
+                state.ok().map(|it| GroupState::Routine(it.into()))
             }
-            _ => group.is_map().then(|| Held::Map(Store::default())),
+            _ => group.is_map().then(|| GroupState::Map(Store::default())),
         }
     }
 
@@ -273,7 +243,7 @@ fn words(part: &impl Serialize) -> Vec<u64> {
     [length].into_iter().chain(chunks).collect()
 }
 
-impl Begins for Held {
+impl Begins for GroupState {
     type Site = Site;
 
     fn groups(site: &Site) -> Vec<GroupId> {

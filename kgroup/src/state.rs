@@ -12,7 +12,7 @@ use crate::routines::{self, RoutineState};
 /// The state of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Held {
+pub enum GroupState {
     /// A cluster of devices.
     Devices(Devices),
     /// A routine.
@@ -47,7 +47,7 @@ pub enum Decided {
     Misplaced,
 }
 
-impl State for Held {
+impl State for GroupState {
     type Update = Update;
     type Outcome = Decided;
 

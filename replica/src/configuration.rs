@@ -197,7 +197,7 @@ impl Configuration {
     ///
     /// # Errors
     /// The first rule that it breaks.
-    pub fn check(&self) -> Result<(), ConfigurationError> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         let lease = self.lease.unwrap_or(Lease {
             span: LEASE_MIN,
             drift: 0,
@@ -221,28 +221,28 @@ impl Configuration {
             for (nth, voter) in voters.iter().enumerate() {
                 let id = voter.member.id;
                 if voters.iter().skip(nth + 1).any(|it| it.member.id == id) {
-                    return Err(ConfigurationError::Twice(id));
+                    return Err(ConfigError::Twice(id));
                 }
                 if self.voter(id) != Some(*voter) {
-                    return Err(ConfigurationError::Differs(id));
+                    return Err(ConfigError::Differs(id));
                 }
             }
             let count = voters.len();
             let quorum = self.quorum.quorum();
             if count > 0 && (quorum.needed(count).is_none() || !quorum.intersects(count)) {
-                return Err(ConfigurationError::Quorum {
+                return Err(ConfigError::Quorum {
                     voters: count,
                     rule: self.quorum,
                 });
             }
             if count > 0 && voters.iter().all(|it| it.is_witness) {
-                return Err(ConfigurationError::Witnesses);
+                return Err(ConfigError::Witnesses);
             }
         }
         // An entry has a kind in front.
         let len = 1 + encoded_len(self) + self.fixed_len();
         if len > self.frame_budget.into() {
-            return Err(ConfigurationError::TooLong {
+            return Err(ConfigError::TooLong {
                 len,
                 budget: self.frame_budget,
             });
@@ -275,7 +275,7 @@ const FRAME_MIN: u64 = 127;
 /// A rule that a configuration breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum ConfigurationError {
+pub enum ConfigError {
     /// A number is outside its range.
     #[error(transparent)]
     Range(#[from] OutOfRange),

@@ -7,7 +7,7 @@ use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Member, NodeId, Span};
 use thiserror::Error;
 
-use crate::{Ballot, Configuration, ConfigurationError, Damage, Fact, Proposal, State, Version};
+use crate::{Ballot, ConfigError, Configuration, Damage, Fact, Proposal, State, Version};
 
 /// A request of the application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -147,7 +147,7 @@ pub enum Reject {
     Config(#[from] OutOfRange),
     /// A configuration cannot work.
     #[error("the configuration was refused: {0}")]
-    Configuration(#[from] ConfigurationError),
+    Configuration(#[from] ConfigError),
     /// The stored memory cannot be used.
     #[error("the stored memory cannot be used: {0}")]
     Damaged(#[from] Damage),

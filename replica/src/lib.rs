@@ -242,7 +242,7 @@ mod work;
 use selvedge_core::{NodeId, Stamp};
 
 pub use config::Config;
-pub use configuration::{Configuration, ConfigurationError, Lease, QuorumRule, Voter};
+pub use configuration::{ConfigError, Configuration, Lease, QuorumRule, Voter};
 pub use counters::Counters;
 pub use entry::{Entries, Entry, Proposal};
 pub use event::{Command, Event, Misbehaviour, Reject, Timer};

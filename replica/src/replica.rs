@@ -7,7 +7,7 @@ use selvedge_core::{Context, Incarnation, Member, NodeId, Stamp, Untracked};
 
 use crate::acceptor::Acceptor;
 use crate::candidacy::{Candidacy, Claim};
-use crate::configuration::{ConfigurationError, NUMBER_MAX};
+use crate::configuration::{ConfigError, NUMBER_MAX};
 use crate::counters::Counters;
 use crate::lead::Leadership;
 use crate::message::{Body, Message};
@@ -116,7 +116,7 @@ impl<S: State> Replica<S> {
         first.check()?;
         let named = first.voter(me.id).map(|it| it.member.incarnation);
         if named != Some(FOUNDING) {
-            return Err(ConfigurationError::NoFounder(me.id).into());
+            return Err(ConfigError::NoFounder(me.id).into());
         }
         let origin = Origin::founder(me);
         Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)

@@ -8,9 +8,7 @@ use crate::config::Visibility;
 use crate::failure::KEPT;
 use crate::lineage::{Device, Entry, Owner};
 use crate::run::{Run, Stage};
-use crate::{
-    Flaw, Hub, LONGEST_KEY, LONGEST_LATENESS, Placed, RestoreError, RoutineId, Step, Value,
-};
+use crate::{Damage, Flaw, Hub, LONGEST_KEY, LONGEST_LATENESS, Placed, RoutineId, Step, Value};
 
 /// Routines, commands and steps are numbered from 1; no hub reaches this number.
 const LAST_NUMBER: u64 = 1 << 63;
@@ -21,23 +19,23 @@ impl<V: Value> Hub<V> {
     /// # Errors
     /// The first defect.
     #[cfg(feature = "check")]
-    pub fn check(&self) -> Result<(), RestoreError> {
+    pub fn check(&self) -> Result<(), Damage> {
         self.audit()
     }
 
-    pub(crate) fn audit(&self) -> Result<(), RestoreError> {
+    pub(crate) fn audit(&self) -> Result<(), Damage> {
         for number in [self.last.0, self.token, *self.number] {
             if number >= LAST_NUMBER {
-                return Err(RestoreError::Number(number));
+                return Err(Damage::Number(number));
             }
         }
         for (&routine, run) in self.runs.iter() {
             let sound = self.sound_run(routine, run);
-            sound.map_err(|flaw| RestoreError::Routine { routine, flaw })?;
+            sound.map_err(|flaw| Damage::Routine { routine, flaw })?;
         }
         for (&device, it) in self.devices.iter() {
             let sound = self.sound_device(device, it);
-            sound.map_err(|flaw| RestoreError::Device { device, flaw })?;
+            sound.map_err(|flaw| Damage::Device { device, flaw })?;
         }
         let flights = self.devices.iter().filter_map(|(&device, it)| {
             let flight = it.flight.as_ref()?;
@@ -50,7 +48,7 @@ impl<V: Value> Hub<V> {
                 && first == second
             {
                 let flaw = Flaw::Command;
-                return Err(RestoreError::Device { device, flaw });
+                return Err(Damage::Device { device, flaw });
             }
         }
         let is_strict = matches!(
@@ -60,11 +58,11 @@ impl<V: Value> Hub<V> {
         let mut active = self.runs.iter().filter(|(_, run)| run.is_active()).skip(1);
         if let (true, Some((&routine, _))) = (is_strict, active.next()) {
             let flaw = Flaw::Beside;
-            return Err(RestoreError::Routine { routine, flaw });
+            return Err(Damage::Routine { routine, flaw });
         }
         self.sound_orders()?;
         // Invariant 4, over all routines: no routine comes before itself, by way of any others.
-        self.one_order().map(drop).map_err(RestoreError::Order)
+        self.one_order().map(drop).map_err(Damage::Order)
     }
 
     fn sound_run(&self, id: RoutineId, run: &Run<V>) -> Result<(), Flaw> {
@@ -227,11 +225,11 @@ impl<V: Value> Hub<V> {
 
     /// Checks the committed routines that stand for several: each routine is listed once, and all
     /// entries are about known routines and devices.
-    fn sound_orders(&self) -> Result<(), RestoreError> {
+    fn sound_orders(&self) -> Result<(), Damage> {
         let mut all = Vec::new();
         for (&routine, run) in self.runs.iter() {
             let flaw = Flaw::Joined;
-            let wrong = RestoreError::Routine { routine, flaw };
+            let wrong = Damage::Routine { routine, flaw };
             if run.order.is_empty() {
                 all.push(routine);
                 continue;
@@ -261,7 +259,7 @@ impl<V: Value> Hub<V> {
                 && first == routine
             {
                 let flaw = Flaw::Joined;
-                return Err(RestoreError::Routine { routine, flaw });
+                return Err(Damage::Routine { routine, flaw });
             }
         }
         Ok(())

@@ -11,13 +11,12 @@
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
-use thiserror::Error;
 
 use crate::config::Visibility;
 use crate::lineage::{Device, Entry};
 use crate::run::{Needed, Run};
 use crate::save::VERSION;
-use crate::{Hub, Placed, Routine, RoutineId, Saved, Step, Value};
+use crate::{Damage, Hub, Placed, Routine, RoutineId, Saved, Step, Value};
 
 /// The changes of a hub since a state was stored: a few devices and routines, and the new parts of
 /// their lists.
@@ -50,35 +49,6 @@ pub struct Difference<V> {
     gone_runs: Vec<RoutineId>,
     devices: Vec<(NodeId, DeviceChange<V>)>,
     runs: Vec<(RoutineId, RunChange<V>)>,
-}
-
-/// The reason why a difference was refused. The state to which it was applied is dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[non_exhaustive]
-pub enum DifferenceError {
-    /// Stored by another version of this crate.
-    #[error(
-        "the difference has layout {found} and {VERSION} is read: use the version that stored it"
-    )]
-    Version {
-        /// Its layout.
-        found: u16,
-    },
-    /// Differences before it are missing.
-    #[error(
-        "the difference changes the state after step {found}, and this is the state after step {expected}: apply all differences that were stored since the base, in order"
-    )]
-    Number {
-        /// The number of the state: its steps from the beginning.
-        expected: u64,
-        /// The number of the state that the difference changes.
-        found: u64,
-    },
-    /// It changes a part of a list that does not exist, or goes back.
-    #[error(
-        "the difference belongs to another state: apply it to the base for which it was computed"
-    )]
-    Base,
 }
 
 /// A device, without its lineage, and the changes of its lineage.
@@ -163,34 +133,34 @@ impl<V: Value> Saved<V> {
     /// # Errors
     /// When a difference before it is missing, or it belongs to another state. [`Hub::restore`]
     /// detects other damage.
-    pub fn apply(mut self, difference: Difference<V>) -> Result<Self, DifferenceError> {
+    pub fn apply(mut self, difference: Difference<V>) -> Result<Self, Damage> {
         let found = difference.version;
         if found != VERSION {
-            return Err(DifferenceError::Version { found });
+            return Err(Damage::DifferenceVersion { found });
         }
         let (expected, found) = (self.number, difference.after);
         if difference.number < found {
-            return Err(DifferenceError::Base);
+            return Err(Damage::OtherBase);
         }
         if found == expected {
             self.take_in(difference)?;
         } else if difference.number > expected {
-            return Err(DifferenceError::Number { expected, found });
+            return Err(Damage::Gap { expected, found });
         }
         Ok(self)
     }
 
-    fn take_in(&mut self, difference: Difference<V>) -> Result<(), DifferenceError> {
+    fn take_in(&mut self, difference: Difference<V>) -> Result<(), Damage> {
         self.number = difference.number;
         self.visibility = difference.visibility;
         (self.last, self.token) = (difference.last, difference.token);
         for id in &difference.gone_devices {
             let at = self.devices.binary_search_by_key(id, |it| it.0);
-            self.devices.remove(at.map_err(|_| DifferenceError::Base)?);
+            self.devices.remove(at.map_err(|_| Damage::OtherBase)?);
         }
         for id in &difference.gone_runs {
             let at = self.runs.binary_search_by_key(id, |it| it.0);
-            self.runs.remove(at.map_err(|_| DifferenceError::Base)?);
+            self.runs.remove(at.map_err(|_| Damage::OtherBase)?);
         }
         for (id, change) in difference.devices {
             let known = self.devices.binary_search_by_key(&id, |it| it.0);
@@ -226,7 +196,7 @@ impl<V: Value> DeviceChange<V> {
         }
     }
 
-    fn apply(self, device: &mut Device<V>) -> Result<(), DifferenceError> {
+    fn apply(self, device: &mut Device<V>) -> Result<(), Damage> {
         let mut lineage = core::mem::replace(device, self.device).lineage;
         self.lineage.apply(&mut lineage)?;
         device.lineage = lineage;
@@ -255,7 +225,7 @@ impl<V: Value> RunChange<V> {
         }
     }
 
-    fn apply(self, run: &mut Run<V>) -> Result<(), DifferenceError> {
+    fn apply(self, run: &mut Run<V>) -> Result<(), Damage> {
         let before = core::mem::replace(run, self.run);
         let (mut steps, mut order) = (before.routine.steps, before.order);
         self.steps.apply(&mut steps)?;
@@ -281,11 +251,11 @@ impl<T> Splice<T> {
         }
     }
 
-    fn apply(self, list: &mut Vec<T>) -> Result<(), DifferenceError> {
-        let place = |it| usize::try_from(it).map_err(|_| DifferenceError::Base);
+    fn apply(self, list: &mut Vec<T>) -> Result<(), Damage> {
+        let place = |it| usize::try_from(it).map_err(|_| Damage::OtherBase);
         let (at, ended) = (place(self.at)?, place(self.ended)?);
         let end = at.checked_add(ended).filter(|end| *end <= list.len());
-        let end = end.ok_or(DifferenceError::Base)?;
+        let end = end.ok_or(Damage::OtherBase)?;
         drop(list.splice(at..end, self.new));
         Ok(())
     }

@@ -5,12 +5,8 @@ use core::convert::Infallible;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Input, Machine, Nested, Untracked};
-use thiserror::Error;
 
-use crate::{
-    Command, Config, Difference, DifferenceError, Event, Hub, Reject, RestoreError, Saved, Timer,
-    Value,
-};
+use crate::{Command, Config, Damage, Difference, Event, Hub, Reject, Saved, Timer, Value};
 
 /// A [`Hub`] that emits a fact for each of its steps: the changes of the step. The fact comes
 /// before all other events of the step, so nothing of a step is visible before the step is stored.
@@ -78,18 +74,6 @@ pub enum DurableEvent<V> {
     Changed(Difference<V>),
     /// An event of the hub.
     Hub(Event<V>),
-}
-
-/// The reason why a stored state was refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[non_exhaustive]
-pub enum Damage {
-    /// A difference is damaged or missing.
-    #[error(transparent)]
-    Difference(#[from] DifferenceError),
-    /// The resulting state is damaged, or does not fit the settings.
-    #[error(transparent)]
-    State(#[from] RestoreError),
 }
 
 impl<V: Value> DurableHub<V> {

@@ -243,8 +243,8 @@ mod work;
 
 pub use config::{Config, ConfigError, Scheduler, Visibility};
 pub use counters::Counters;
-pub use difference::{Difference, DifferenceError};
-pub use durable::{Damage, DurableEvent, DurableHub};
+pub use difference::Difference;
+pub use durable::{DurableEvent, DurableHub};
 pub use event::{
     AbortReason, Command, Event, Outcome, Placed, Reject, SkipReason, Timer, UndoStatus,
 };
@@ -253,7 +253,7 @@ pub use place::{Place, PlaceStage};
 pub use preview::Preview;
 #[cfg(feature = "check")]
 pub use published::Published;
-pub use save::{Flaw, RestoreError, Saved};
+pub use save::{Damage, Flaw, Saved};
 pub use selvedge_routine::{
     Catalogue, Clause, Comparison, Condition, LONGEST_KEY, LONGEST_LATENESS, Mode, Priority,
     Routine, Series, Step, Terms, Urgency, Value,

@@ -64,10 +64,10 @@ pub struct Saved<V> {
     pub(crate) runs: Vec<(RoutineId, Run<V>)>,
 }
 
-/// The reason why a stored state was refused.
+/// The reason why a stored state, or a difference, was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum RestoreError {
+pub enum Damage {
     /// Stored by another version of this crate.
     #[error(
         "the state has layout {found}, this version reads {VERSION}: use the version that stored it"
@@ -140,6 +140,29 @@ pub enum RestoreError {
     /// Routines come before each other in a cycle.
     #[error("routine {0} comes before itself: the state is damaged, take an older one")]
     Order(RoutineId),
+    /// A difference was stored by another version of this crate.
+    #[error(
+        "the difference has layout {found} and {VERSION} is read: use the version that stored it"
+    )]
+    DifferenceVersion {
+        /// Its layout.
+        found: u16,
+    },
+    /// Differences before this one are missing. The state to which it was applied is dropped.
+    #[error(
+        "the difference changes the state after step {found}, and this is the state after step {expected}: apply all differences that were stored since the base, in order"
+    )]
+    Gap {
+        /// The number of the state: its steps from the beginning.
+        expected: u64,
+        /// The number of the state that the difference changes.
+        found: u64,
+    },
+    /// A difference changes a part of a list that does not exist, or goes back.
+    #[error(
+        "the difference belongs to another state: apply it to the base for which it was computed"
+    )]
+    OtherBase,
 }
 
 /// A defect of a device or a routine in a stored state.
@@ -240,30 +263,26 @@ impl<V: Value> Hub<V> {
     ///
     /// # Errors
     /// When the settings cannot work or do not fit the state, or no hub can reach the state.
-    pub fn restore(config: Config, saved: Saved<V>) -> Result<Self, RestoreError> {
+    pub fn restore(config: Config, saved: Saved<V>) -> Result<Self, Damage> {
         Self::restored(config, Rules::default(), saved)
     }
 
     /// A hub with a stored state that follows these rules.
-    pub(crate) fn restored(
-        config: Config,
-        rules: Rules,
-        saved: Saved<V>,
-    ) -> Result<Self, RestoreError> {
+    pub(crate) fn restored(config: Config, rules: Rules, saved: Saved<V>) -> Result<Self, Damage> {
         config.check()?;
         let found = saved.version;
         if found != VERSION {
-            return Err(RestoreError::Version { found });
+            return Err(Damage::Version { found });
         }
         let (saved_as, asked) = (saved.visibility, config.visibility);
         let is_busy = saved.devices.iter().any(|(_, it)| it.flight.is_some());
         if saved_as != asked && (is_busy || !saved.runs.is_empty()) {
             let saved = saved_as;
-            return Err(RestoreError::Visibility { saved, asked });
+            return Err(Damage::Visibility { saved, asked });
         }
         let (found, limit) = (saved.devices.len(), config.device_limit);
         if found > limit as usize {
-            return Err(RestoreError::TooManyDevices { found, limit });
+            return Err(Damage::TooManyDevices { found, limit });
         }
         let mut hub = Self::unchecked(config, rules);
         (hub.last, hub.token) = (saved.last, saved.token);
@@ -271,7 +290,7 @@ impl<V: Value> Hub<V> {
         let mut before = None;
         for (device, it) in saved.devices {
             let flaw = Flaw::Misplaced;
-            let misplaced = RestoreError::Device { device, flaw };
+            let misplaced = Damage::Device { device, flaw };
             if before.is_some_and(|before| before >= device) {
                 return Err(misplaced);
             }
@@ -283,12 +302,12 @@ impl<V: Value> Hub<V> {
         for (routine, mut run) in saved.runs {
             if before >= routine {
                 let flaw = Flaw::Misplaced;
-                return Err(RestoreError::Routine { routine, flaw });
+                return Err(Damage::Routine { routine, flaw });
             }
             before = routine;
             let (found, limit) = (run.routine.steps.len(), hub.config.step_limit);
             if found > limit.into() {
-                return Err(RestoreError::TooLong {
+                return Err(Damage::TooLong {
                     routine,
                     found,
                     limit,
@@ -313,7 +332,7 @@ impl<V: Value> Hub<V> {
         // Committed routines that can be one count as one, even before they are joined.
         let limit = config.routine_limit;
         let few = hub.leave_at_most(limit as usize);
-        few.map_err(|found| RestoreError::TooManyRoutines { found, limit })?;
+        few.map_err(|found| Damage::TooManyRoutines { found, limit })?;
         hub.rank_all();
         Ok(hub)
     }

@@ -1,7 +1,7 @@
 //! The plan, equal on all nodes.
 
 use selvedge_core::Incarnation;
-use selvedge_groups::{Leader, Locality, Place, PlanError, Policy};
+use selvedge_groups::{ConfigError, Leader, Locality, Place, Policy};
 use selvedge_replica::Configuration;
 
 use crate::mesh::*;
@@ -72,10 +72,10 @@ fn a_plan_that_cannot_work_is_refused() {
     let uniform = Selection::new();
     let few = Plan::new(uniform, nodes().into_iter().take(4));
     let (found, needed) = (4, 5);
-    assert_eq!(few, Err(PlanError::TooFewNodes { found, needed }));
+    assert_eq!(few, Err(ConfigError::TooFewNodes { found, needed }));
     assert!(Plan::new(uniform, nodes()).is_ok());
     let twice = Plan::new(uniform, nodes().into_iter().chain(nodes().pop()));
-    assert_eq!(twice, Err(PlanError::Twice(NodeId(5))));
+    assert_eq!(twice, Err(ConfigError::Twice(NodeId(5))));
     assert!(Plan::new(uniform.with_failures(32), nodes()).is_err());
     let plan = Plan::new(uniform, nodes()).unwrap();
     assert!(plan.clone().with_frame_budget(145).is_ok());
@@ -91,7 +91,7 @@ fn a_plan_whose_frames_have_no_room_for_the_names_of_later_members_is_refused() 
     });
     let plan = Plan::new(Selection::new(), nodes).unwrap();
     let refused = plan.clone().with_frame_budget(160).unwrap_err();
-    let PlanError::Frame { found: 160, needed } = refused else {
+    let ConfigError::Frame { found: 160, needed } = refused else {
         panic!("{refused:?}");
     };
     assert!(plan.clone().with_frame_budget(needed - 1).is_err());

@@ -58,7 +58,7 @@ pub enum Timer {
 /// The reason why a report was refused. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum Reject {
     /// The cluster has no such device.
     #[error(
         "device {0:?} is not in this cluster: report to the leader of the device's own cluster"

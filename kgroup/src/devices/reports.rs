@@ -7,7 +7,7 @@ use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
 use super::device::long_word;
-use super::event::{Event, Refused, Timer};
+use super::event::{Event, Reject, Timer};
 use super::machine::{DeviceLeader, Out};
 use super::probe::{Probe, Report};
 use super::state::Devices;
@@ -26,12 +26,12 @@ impl DeviceLeader {
         device: NodeId,
         value: Option<State>,
         out: &mut Out,
-    ) -> Result<(), Refused> {
-        let probe = self.probe(device).ok_or(Refused::NoDevice(device))?;
+    ) -> Result<(), Reject> {
+        let probe = self.probe(device).ok_or(Reject::NoDevice(device))?;
         let limits = state.limits();
         if let Some(found) = value.as_ref().and_then(|it| long_word(it, limits)) {
             let limit = limits.word;
-            return Err(Refused::LongWord { found, limit });
+            return Err(Reject::LongWord { found, limit });
         }
         probe.is_asked = false;
         probe.silent = 0;

@@ -130,44 +130,44 @@ impl Definition {
     ///
     /// # Errors
     /// The first reason why it cannot.
-    pub fn check(&self) -> Result<(), DefinitionError> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         let steps = &self.routine.steps;
         let (found, listed) = (steps.len(), self.deliveries.len());
         if found == 0 {
-            return Err(DefinitionError::NoStep);
+            return Err(ConfigError::NoStep);
         }
         if found > STEPS_MAX {
-            return Err(DefinitionError::Steps { found });
+            return Err(ConfigError::Steps { found });
         }
         if listed != found {
-            return Err(DefinitionError::Deliveries {
+            return Err(ConfigError::Deliveries {
                 found: listed,
                 steps: found,
             });
         }
         if self.command_timeout == Span::ZERO {
-            return Err(DefinitionError::Timeout);
+            return Err(ConfigError::Timeout);
         }
         if let Some(step) = steps.iter().position(|it| it.undo.is_some()) {
-            return Err(DefinitionError::Undo { step });
+            return Err(ConfigError::Undo { step });
         }
         if let Some(step) = steps.iter().position(|it| it.timeout == Some(Span::ZERO)) {
-            return Err(DefinitionError::StepTimeout { step });
+            return Err(ConfigError::StepTimeout { step });
         }
         let asks_several = |it: &Step<State>| {
             let condition = it.condition.as_ref();
             condition.is_some_and(|it| it.single().is_none())
         };
         if let Some(step) = steps.iter().position(asks_several) {
-            return Err(DefinitionError::Condition { step });
+            return Err(ConfigError::Condition { step });
         }
         let found = self.clause.as_ref().map_or(0, Clause::size);
         if found > CLAUSE_MAX {
-            return Err(DefinitionError::Clause { found });
+            return Err(ConfigError::Clause { found });
         }
         let found = self.devices().len();
         if found > DEVICES_MAX {
-            return Err(DefinitionError::Devices { found });
+            return Err(ConfigError::Devices { found });
         }
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Definition {
 /// The reason why a group cannot run a routine. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
-pub enum DefinitionError {
+pub enum ConfigError {
     /// The routine has no step.
     #[error("the routine has no step: add a step")]
     NoStep,

@@ -9,7 +9,7 @@ use selvedge_routine::Priority;
 use serde::{Deserialize, Serialize};
 
 use super::published::Rules;
-use super::{Definition, DefinitionError, End, Report, Retrigger, StepOutcome};
+use super::{ConfigError, Definition, End, Report, Retrigger, StepOutcome};
 use crate::{Status, TriggerId, message::Claim};
 
 /// The number of triggers that a group remembers. A trigger that is repeated after this number of
@@ -199,7 +199,7 @@ impl RoutineState {
     ///
     /// # Errors
     /// The reason why a group cannot run it.
-    pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
+    pub fn new(definition: Definition) -> Result<Self, ConfigError> {
         definition.check()?;
         let observe = |device| Observed {
             device,

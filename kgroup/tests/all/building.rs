@@ -8,8 +8,8 @@ use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
 use selvedge_groups::{Begin, Fact, GroupId, Item, Message, Node, Place, Selection};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
-    Command, Config, Event, Held, Kgroup, LeaderEvent, Outcome, Payload, Site, TriggerId, Update,
-    devices,
+    Command, Config, Event, GroupState, Kgroup, LeaderEvent, Outcome, Payload, Site, TriggerId,
+    Update, devices,
 };
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{Link, Network, Topology};
@@ -180,7 +180,7 @@ impl Building {
     }
 
     /// All nodes lose power at once, and begin again from the facts that `stored` returns for each.
-    pub(crate) fn black_out(&mut self, stored: impl Fn(&Self, usize) -> Vec<Fact<Held>>) {
+    pub(crate) fn black_out(&mut self, stored: impl Fn(&Self, usize) -> Vec<Fact<GroupState>>) {
         let nodes = 0..self.members.len();
         for at in nodes.clone() {
             self.net.crash(at).unwrap();
@@ -291,7 +291,7 @@ impl Building {
         let all = all.filter_map(|(_, node)| {
             let version = node.groups().replica(group)?.version();
             match node.held(group)? {
-                Held::Routine(it) => Some((version, it)),
+                GroupState::Routine(it) => Some((version, it)),
                 _ => None,
             }
         });

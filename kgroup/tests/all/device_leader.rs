@@ -14,7 +14,7 @@ use selvedge_routine::State;
 
 use selvedge_kgroup::check::leaders::{DeviceLeader, Effect, Effects};
 use selvedge_kgroup::devices::{
-    Act, Config, Devices, Event, Limits, Refused, Ticket, Timer, Update, Verdict,
+    Act, Config, Devices, Event, Limits, Reject, Ticket, Timer, Update, Verdict,
 };
 use selvedge_kgroup::{Answer, Claim, Delivery, Outcome, Patience, Request, Status};
 

@@ -12,7 +12,7 @@ use selvedge_groups::{
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::{Definition, Stage};
-use selvedge_kgroup::{Command, Config, Delivery, Event, Held, Kgroup, Site};
+use selvedge_kgroup::{Command, Config, Delivery, Event, GroupState, Kgroup, Site};
 use selvedge_replica as replica;
 use selvedge_sim::network::{Link, Storage};
 
@@ -57,14 +57,14 @@ fn once() -> Definition {
 }
 
 /// The storage of a node.
-fn image(house: &Building, at: usize) -> Vec<Fact<Held>> {
+fn image(house: &Building, at: usize) -> Vec<Fact<GroupState>> {
     house.net.machine(at).unwrap().groups().stored().collect()
 }
 
 /// The facts that a node carried out behind their storing, in all of its lives: facts before a base
 /// of their group are dropped, as a host may.
-fn log(house: &Building, at: usize) -> Vec<Fact<Held>> {
-    let mut groups: BTreeMap<Option<GroupId>, Vec<Fact<Held>>> = BTreeMap::new();
+fn log(house: &Building, at: usize) -> Vec<Fact<GroupState>> {
+    let mut groups: BTreeMap<Option<GroupId>, Vec<Fact<GroupState>>> = BTreeMap::new();
     for (_, node, event) in &house.events {
         if let (true, Some(fact)) = (*node == at, Kgroup::fact(event)) {
             let facts = groups.entry(fact.group()).or_default();
@@ -178,7 +178,7 @@ fn groups_that_move_between_two_losses_of_power_keep_what_they_hold() {
 /// For each group, the highest configuration in which a node may have voted.
 fn marks_of(node: &Kgroup) -> Vec<(GroupId, u64)> {
     let groups = node.groups();
-    let mark = |fact: Fact<Held>| {
+    let mark = |fact: Fact<GroupState>| {
         let group = fact.group()?;
         let left = match fact {
             Fact::Left { configuration, .. } => configuration.number,
@@ -204,7 +204,7 @@ fn node(me: Member, generation: u32) -> Kgroup {
 
 /// The facts that three nodes store in two seconds, on a network that loses nothing, and takes no
 /// time.
-fn facts_of_three() -> Vec<Vec<Fact<Held>>> {
+fn facts_of_three() -> Vec<Vec<Fact<GroupState>>> {
     let members = [1, 2, 3].map(|id| Member::new(id, 1));
     let mut drivers = members.map(|me| Driver::new(node(me, 0)));
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -243,7 +243,7 @@ fn take(
     at: usize,
     from: Member,
     effects: Vec<Effect<Kgroup>>,
-    facts: &mut Vec<Fact<Held>>,
+    facts: &mut Vec<Fact<GroupState>>,
     inputs: &mut Vec<(usize, Input<Kgroup>)>,
 ) {
     for effect in effects {
@@ -263,7 +263,7 @@ fn take(
 fn a_fact_comes_before_what_is_sent_in_its_step_and_a_base_before_other_facts() {
     for facts in facts_of_three() {
         assert!(facts.iter().any(|it| !it.is_base()), "{facts:?}");
-        let begins = |it: &&Fact<Held>| matches!(it, Fact::Began { .. });
+        let begins = |it: &&Fact<GroupState>| matches!(it, Fact::Began { .. });
         assert_eq!(facts.iter().filter(begins).count(), 1, "{facts:?}");
         let mut known = Vec::new();
         for fact in facts {

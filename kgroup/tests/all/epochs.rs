@@ -3,7 +3,7 @@
 use selvedge_core::Span;
 use selvedge_groups as groups;
 use selvedge_kgroup::routines::{Definition, StepOutcome};
-use selvedge_kgroup::{Command, Config, Held};
+use selvedge_kgroup::{Command, Config, GroupState};
 use selvedge_sim::network::Link;
 
 use crate::building::{Building, device, switching};
@@ -52,7 +52,7 @@ fn is_free(house: &Building) -> bool {
         let version = node.groups().replica(cluster)?.version();
         Some((version, node.held(cluster)?))
     });
-    let Some((_, Held::Devices(held))) = latest.max_by_key(|it| it.0) else {
+    let Some((_, GroupState::Devices(held))) = latest.max_by_key(|it| it.0) else {
         return false;
     };
     let is_settled = held.act(device(1)).is_some_and(|it| it.is_settled);

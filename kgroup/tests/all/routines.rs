@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use selvedge_core::{NodeId, Span};
 use selvedge_kgroup::routines::{
-    CLAUSE_MAX, DEVICES_MAX, Decided, Definition, DefinitionError, End, Locking, Report, Retrigger,
+    CLAUSE_MAX, ConfigError, DEVICES_MAX, Decided, Definition, End, Locking, Report, Retrigger,
     RoutineConfig, RoutineState, STEPS_MAX, Stage, StepOutcome, TRIGGERS_MAX, Taken, Update,
 };
 use selvedge_kgroup::{Delivery, Status, TriggerId};
@@ -294,46 +294,43 @@ fn a_definition_that_cannot_run_is_refused() {
         assert_eq!(RoutineState::new(definition).unwrap_err(), error);
         error
     };
-    assert_eq!(
-        refuse(|it| it.routine.steps.clear()),
-        DefinitionError::NoStep
-    );
+    assert_eq!(refuse(|it| it.routine.steps.clear()), ConfigError::NoStep);
     let found = refuse(|it| {
         let step = it.routine.steps[0].clone();
         it.routine.steps.resize(257, step);
     });
-    assert_eq!(found, DefinitionError::Steps { found: 257 });
+    assert_eq!(found, ConfigError::Steps { found: 257 });
     let found = refuse(|it| it.deliveries.push(Delivery::AtMostOnce));
-    assert_eq!(found, DefinitionError::Deliveries { found: 4, steps: 3 });
+    assert_eq!(found, ConfigError::Deliveries { found: 4, steps: 3 });
     let found = refuse(|it| {
         it.routine.steps.clear();
         let step = |id| Step::new(NodeId(id), State::from("on"));
         it.routine.steps.extend((10..138).map(step));
         it.deliveries.resize(128, Delivery::AtLeastOnce);
     });
-    assert_eq!(found, DefinitionError::Devices { found: 129 });
+    assert_eq!(found, ConfigError::Devices { found: 129 });
     let found = refuse(|it| {
         let not = |inner| Clause::Not(Box::new(inner));
         let deep = (0..CLAUSE_MAX).fold(Clause::All(vec![]), |inner, _| not(inner));
         it.clause = Some(deep);
     });
     let parts = CLAUSE_MAX + 1;
-    assert_eq!(found, DefinitionError::Clause { found: parts });
+    assert_eq!(found, ConfigError::Clause { found: parts });
     let found = refuse(|it| it.routine.steps[1].undo = Some("up".into()));
-    assert_eq!(found, DefinitionError::Undo { step: 1 });
+    assert_eq!(found, ConfigError::Undo { step: 1 });
     let found = refuse(|it| {
         let two = Clause::All(vec![is(LAMP, "on").into(), is(SENSOR, "on").into()]);
         it.routine.steps[0].condition = Some(two);
     });
-    assert_eq!(found, DefinitionError::Condition { step: 0 });
+    assert_eq!(found, ConfigError::Condition { step: 0 });
     let found = refuse(|it| it.routine.steps[2].timeout = Some(selvedge_core::Span::ZERO));
-    assert_eq!(found, DefinitionError::StepTimeout { step: 2 });
+    assert_eq!(found, ConfigError::StepTimeout { step: 2 });
     assert_eq!(
         refuse(|it| it.command_timeout = selvedge_core::Span::ZERO),
-        DefinitionError::Timeout
+        ConfigError::Timeout
     );
     assert_eq!(
-        DefinitionError::Deliveries { found: 4, steps: 3 }.to_string(),
+        ConfigError::Deliveries { found: 4, steps: 3 }.to_string(),
         "4 deliveries are listed for 3 steps: list one for each step"
     );
 }

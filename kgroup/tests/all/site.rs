@@ -12,7 +12,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::routines::{Definition, RoutineConfig};
 use selvedge_kgroup::{
-    Command, Config, ConfigError, Held, Kgroup, Reject, Site, TriggerId, devices,
+    Command, Config, ConfigError, GroupState, Kgroup, Reject, Site, TriggerId, devices,
 };
 use selvedge_routine::{Routine, Step};
 
@@ -81,9 +81,15 @@ fn a_group_is_where_what_it_looks_after_is() {
     assert_eq!(place(map), None);
 
     let begins = |group| site.begin(group);
-    assert!(matches!(begins(Site::cluster(1)), Some(Held::Devices(_))));
-    assert!(matches!(begins(Site::routine(0)), Some(Held::Routine(_))));
-    assert!(matches!(begins(map), Some(Held::Map(_))));
+    assert!(matches!(
+        begins(Site::cluster(1)),
+        Some(GroupState::Devices(_))
+    ));
+    assert!(matches!(
+        begins(Site::routine(0)),
+        Some(GroupState::Routine(_))
+    ));
+    assert!(matches!(begins(map), Some(GroupState::Map(_))));
     for unknown in [Site::cluster(2), Site::routine(1), GroupId(map.0 | 3)] {
         assert_eq!(begins(unknown), None);
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{End, Locking, RoutineState, Stage};
-use selvedge_kgroup::{Command, Held, TriggerId};
+use selvedge_kgroup::{Command, GroupState, TriggerId};
 use selvedge_sim::histories::{History, Node};
 
 use crate::world::World;
@@ -195,7 +195,7 @@ impl World {
     pub(crate) fn is_settled(&self, group: GroupId) -> &RoutineState {
         let leader = self.leaders(group)[0];
         match self.machine(leader).unwrap().held(group) {
-            Some(Held::Routine(state)) => state,
+            Some(GroupState::Routine(state)) => state,
             other => panic!("{group:?} holds {other:?}"),
         }
     }
@@ -204,7 +204,7 @@ impl World {
         for (&device, it) in &self.devices.all {
             let group = self.site.cluster_of(device).unwrap();
             let leader = self.leaders(group)[0];
-            let Some(Held::Devices(held)) = self.machine(leader).unwrap().held(group) else {
+            let Some(GroupState::Devices(held)) = self.machine(leader).unwrap().held(group) else {
                 panic!("{group:?} is no cluster");
             };
             let status = held.status(device).unwrap();

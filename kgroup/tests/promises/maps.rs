@@ -210,7 +210,7 @@ impl World {
     pub(crate) fn store(&self, map: GroupId) -> Option<&selvedge_groups::store::Store> {
         let leader = *self.leaders(map).first()?;
         match self.machine(leader)?.held(map)? {
-            selvedge_kgroup::Held::Map(store) => Some(store),
+            selvedge_kgroup::GroupState::Map(store) => Some(store),
             other => panic!("{map:?} holds {other:?}"),
         }
     }

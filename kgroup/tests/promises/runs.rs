@@ -7,7 +7,7 @@ use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
 use selvedge_kgroup::{
-    Claim, Command, Delivery, Event, Held, Kgroup, LeaderEvent, Site, TriggerId,
+    Claim, Command, Delivery, Event, GroupState, Kgroup, LeaderEvent, Site, TriggerId,
 };
 use selvedge_sim::histories::History;
 
@@ -273,7 +273,7 @@ impl World {
         if self.runs.is_off {
             return None;
         }
-        let Some(Held::Devices(held)) = self.machine(id).unwrap().held(*group) else {
+        let Some(GroupState::Devices(held)) = self.machine(id).unwrap().held(*group) else {
             panic!("{group:?} gives a command, and is no cluster");
         };
         let act = held.act(ticket.device).expect("a command");
@@ -306,7 +306,7 @@ impl World {
             return;
         };
         for group in groups {
-            if let Some(Held::Routine(state)) = host.driver.machine().held(group) {
+            if let Some(GroupState::Routine(state)) = host.driver.machine().held(group) {
                 self.runs.state(group, state);
             }
         }
@@ -327,7 +327,7 @@ impl World {
             }
             let version = machine.groups().replica(group)?.version();
             match machine.held(group)? {
-                Held::Routine(state) => Some((version, &**state)),
+                GroupState::Routine(state) => Some((version, &**state)),
                 _ => None,
             }
         });

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{Act, Ticket};
 use selvedge_kgroup::routines::Stage;
-use selvedge_kgroup::{Held, Site};
+use selvedge_kgroup::{GroupState, Site};
 use selvedge_replica::Configuration;
 use selvedge_sim::histories::Step;
 
@@ -18,7 +18,7 @@ pub(crate) struct Observed {
     group: GroupId,
     configuration: Configuration,
     version: u64,
-    held: Option<Held>,
+    held: Option<GroupState>,
 }
 
 /// The version and the configuration of a group that a host saw last.
@@ -29,7 +29,7 @@ pub(crate) struct States {
     by_version: BTreeMap<(GroupId, u64), Vec<u8>>,
     by_number: BTreeMap<(GroupId, u64), Configuration>,
     acts: BTreeMap<Ticket, Act>,
-    latest: BTreeMap<GroupId, (u64, Held)>,
+    latest: BTreeMap<GroupId, (u64, GroupState)>,
     /// A host of a group of one may lose a part of a step in which several groups decided, and then know
     /// an older state of one than of another.
     pub(crate) forgets_parts: bool,
@@ -57,7 +57,7 @@ impl States {
         }
     }
 
-    fn state(&mut self, group: GroupId, version: u64, held: Held) -> bool {
+    fn state(&mut self, group: GroupId, version: u64, held: GroupState) -> bool {
         let bytes = postcard::to_allocvec(&held).unwrap();
         let known = self.by_version.entry((group, version));
         let known = known.or_insert_with(|| bytes.clone());
@@ -65,7 +65,7 @@ impl States {
         if (self.latest.get(&group)).is_some_and(|it| it.0 >= version) {
             return false;
         }
-        if let Held::Devices(devices) = &held {
+        if let GroupState::Devices(devices) = &held {
             for device in devices.ids() {
                 if let Some(act) = devices.act(device) {
                     let number = act.number;
@@ -86,7 +86,7 @@ impl States {
     /// Theorem 3.
     fn check_locks(&mut self, site: &Site) {
         for (&group, (_, held)) in &self.latest {
-            let Held::Routine(routine) = held else {
+            let GroupState::Routine(routine) = held else {
                 continue;
             };
             if !matches!(routine.stage(), Stage::Executing { .. }) {
@@ -97,7 +97,7 @@ impl States {
             for device in routine.definition().locks() {
                 let cluster = site.cluster_of(device).unwrap();
                 match self.latest.get(&cluster) {
-                    Some((_, Held::Devices(devices))) => {
+                    Some((_, GroupState::Devices(devices))) => {
                         assert_eq!(devices.holder(device), Some(claim), "{group:?} {device:?}");
                     }
                     other => panic!("{group:?} executes, and {cluster:?} is {other:?}"),

@@ -10,7 +10,7 @@ use selvedge_groups as groups;
 use selvedge_groups::{Begin, Fact, GroupId};
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::{
-    Command, Config, Event, Held, Kgroup, LeaderEvent, Message, Outcome, Reject, Site,
+    Command, Config, Event, GroupState, Kgroup, LeaderEvent, Message, Outcome, Reject, Site,
 };
 use selvedge_routine::State;
 use selvedge_sim::histories::{
@@ -56,7 +56,7 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) group: Option<Option<GroupId>>,
-    pub(crate) facts: Vec<Fact<Held>>,
+    pub(crate) facts: Vec<Fact<GroupState>>,
 }
 
 pub(crate) struct World {
@@ -98,14 +98,14 @@ impl DerefMut for World {
 
 impl History for World {
     type Machine = Kgroup;
-    type Fact = Fact<Held>;
+    type Fact = Fact<GroupState>;
     type Base = Base;
     type Note = Vec<Observed>;
     type Happening = Own;
     type Node = Config;
     type Life = Known;
 
-    fn fact(event: &Event) -> Option<&Fact<Held>> {
+    fn fact(event: &Event) -> Option<&Fact<GroupState>> {
         Kgroup::fact(event)
     }
 
@@ -392,7 +392,7 @@ impl World {
 }
 
 /// Drops facts that a later fact replaces.
-fn compact(facts: &mut Vec<Fact<Held>>) {
+fn compact(facts: &mut Vec<Fact<GroupState>>) {
     let mut covered = BTreeSet::new();
     let mut kept = Vec::new();
     for fact in facts.drain(..).rev() {

@@ -4,8 +4,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Stamp, Time};
 use selvedge_replica::{
-    Body, Command, Config, Configuration, ConfigurationError, Entry, Event, Lease, Message,
-    QuorumRule, Reject, Replica, State, Timer, Voter,
+    Body, Command, Config, ConfigError, Configuration, Entry, Event, Lease, Message, QuorumRule,
+    Reject, Replica, State, Timer, Voter,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,16 +38,16 @@ fn the_defaults_work_with_1_to_32_members() {
 #[test]
 fn each_node_is_named_once_and_alike_in_both_lists() {
     let twice = members(&[1, 2, 1]);
-    assert_eq!(twice.check(), Err(ConfigurationError::Twice(NodeId(1))));
+    assert_eq!(twice.check(), Err(ConfigError::Twice(NodeId(1))));
 
     let mut both = members(&[1, 2]);
     both.also = vec![Voter::new(Member::new(2, 1)), Voter::new(Member::new(3, 1))];
     assert_eq!(both.check(), Ok(()));
     assert_eq!(both.members().count(), 3, "node 2 is a member once");
     both.also = vec![Voter::new(Member::new(2, 5))];
-    assert_eq!(both.check(), Err(ConfigurationError::Differs(NodeId(2))));
+    assert_eq!(both.check(), Err(ConfigError::Differs(NodeId(2))));
     both.also = vec![Voter::witness(Member::new(2, 1))];
-    assert_eq!(both.check(), Err(ConfigurationError::Differs(NodeId(2))));
+    assert_eq!(both.check(), Err(ConfigError::Differs(NodeId(2))));
 }
 
 #[test]
@@ -61,14 +61,14 @@ fn any_two_quorums_share_a_member() {
     four.also = vec![Voter::new(Member::new(9, 1))];
     assert!(matches!(
         four.check(),
-        Err(ConfigurationError::Quorum { voters: 1, .. })
+        Err(ConfigError::Quorum { voters: 1, .. })
     ));
 }
 
 #[test]
 fn some_member_holds_the_state() {
     let witnesses = Configuration::new([1, 2].map(|id| Voter::witness(Member::new(id, 1))));
-    assert_eq!(witnesses.check(), Err(ConfigurationError::Witnesses));
+    assert_eq!(witnesses.check(), Err(ConfigError::Witnesses));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn it_fits_into_its_own_frames() {
     many.frame_budget = 127;
     assert!(matches!(
         many.check(),
-        Err(ConfigurationError::TooLong { budget: 127, .. })
+        Err(ConfigError::TooLong { budget: 127, .. })
     ));
     // EUI-64 ids take ten bytes each.
     let mut far = members(&[u64::MAX, u64::MAX - 1, u64::MAX - 2]);
@@ -165,12 +165,12 @@ fn the_budget_is_compared_with_the_longest_frame() {
                 let len = 1 + postcard::to_allocvec(&one).unwrap().len() + fixed;
                 match one.check() {
                     Ok(()) => assert!(len <= budget, "{len} bytes in {budget}"),
-                    Err(ConfigurationError::TooLong { len: reported, .. }) => {
+                    Err(ConfigError::TooLong { len: reported, .. }) => {
                         assert!(len > budget, "{len} bytes in {budget}");
                         assert_eq!(reported, len);
                         refused += 1;
                     }
-                    Err(ConfigurationError::Range(_)) if one.voters.len() > 32 => {}
+                    Err(ConfigError::Range(_)) if one.voters.len() > 32 => {}
                     Err(other) => panic!("{other}"),
                 }
             }

@@ -12,9 +12,7 @@ use crate::home;
 
 use home::{Home, at, long, set};
 use selvedge_core::{NodeId, Span};
-use selvedge_safehome::{
-    Command, Config, Difference, DifferenceError, Hub, RestoreError, Saved, Visibility,
-};
+use selvedge_safehome::{Command, Config, Damage, Difference, Hub, Saved, Visibility};
 
 /// A base, the differences behind it and, for each, the state with it.
 struct Stored {
@@ -67,7 +65,7 @@ fn stored() -> Stored {
     stored
 }
 
-fn read(base: &Saved<u8>, differences: &[Difference<u8>]) -> Result<Saved<u8>, DifferenceError> {
+fn read(base: &Saved<u8>, differences: &[Difference<u8>]) -> Result<Saved<u8>, Damage> {
     let mut differences = differences.iter();
     differences.try_fold(base.clone(), |state, it| state.apply(it.clone()))
 }
@@ -103,7 +101,7 @@ fn a_new_base_passes_over_what_is_left_of_the_differences_before_it() {
         left.remove(ended);
         let found = read(&old.base, &left);
         assert!(
-            matches!(found, Err(DifferenceError::Number { .. })),
+            matches!(found, Err(Damage::Gap { .. })),
             "without {ended}: {found:?}"
         );
     }
@@ -148,9 +146,9 @@ fn a_number_at_its_end_is_refused() {
     notified["number"] = u64::MAX.into();
     let mut damaged: Saved<u8> = serde_json::from_value(notified).unwrap();
     let refused = Hub::restore(Config::default(), damaged.clone()).err();
-    assert_eq!(refused, Some(RestoreError::Number(u64::MAX)));
+    assert_eq!(refused, Some(Damage::Number(u64::MAX)));
     let before = damaged.clone();
     let difference = home.hub.machine().difference(&mut damaged);
-    assert_eq!(before.apply(difference), Err(DifferenceError::Base));
+    assert_eq!(before.apply(difference), Err(Damage::OtherBase));
     assert_eq!(home.hub.machine().state(NodeId(0)), Some(&0));
 }

@@ -13,8 +13,8 @@ use crate::home;
 use home::{Home, at, if_it_is, maybe, set};
 use selvedge_core::{Driver, NodeId, Span, Time};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Flaw, Hub, LONGEST_LATENESS, Outcome, Published, Reject,
-    RestoreError, Saved, SkipReason, Timer, UndoStatus, Visibility,
+    AbortReason, Command, Config, Damage, Event, Flaw, Hub, LONGEST_LATENESS, Outcome, Published,
+    Reject, Saved, SkipReason, Timer, UndoStatus, Visibility,
 };
 
 const LAMP: NodeId = NodeId(0);
@@ -352,7 +352,7 @@ fn a_stored_late_command_agrees_with_its_device() {
     };
     let device = LAMP;
     let flaw = Flaw::Late;
-    let late = Some(RestoreError::Device { device, flaw });
+    let late = Some(Damage::Device { device, flaw });
     assert_eq!(refused(&["late", "token"], 1.into()), None);
     assert_eq!(refused(&["late", "token"], 0.into()), late);
     assert_eq!(refused(&["late", "token"], 99.into()), late);

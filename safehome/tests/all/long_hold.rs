@@ -18,8 +18,8 @@ use chacha20::rand_core::SeedableRng;
 use home::{Home, at, if_it_is, long, set};
 use selvedge_core::{Choose, Driver, NodeId, Span};
 use selvedge_safehome::{
-    Command, Config, Difference, DifferenceError, Event, Flaw, Hub, Placed, Reject, RestoreError,
-    Routine, RoutineId, Saved, Step,
+    Command, Config, Damage, Difference, Event, Flaw, Hub, Placed, Reject, Routine, RoutineId,
+    Saved, Step,
 };
 use serde_json::Value;
 
@@ -162,7 +162,7 @@ fn a_difference_out_of_turn_is_refused() {
     let taken = |saved: &Saved<u8>, nth: usize| saved.clone().apply(differences[nth].clone());
     let number = |saved: &Saved<u8>| serde_json::to_value(saved).unwrap()["number"].as_u64();
     let after = taken(&base, 0).unwrap();
-    let missing = DifferenceError::Number {
+    let missing = Damage::Gap {
         expected: number(&base).unwrap(),
         found: number(&after).unwrap(),
     };
@@ -179,26 +179,26 @@ fn a_difference_out_of_turn_is_refused() {
         serde_json::from_value::<Difference<u8>>(it).unwrap()
     };
     let ended = changed(|it| it["gone_devices"] = vec![7].into());
-    assert_eq!(base.clone().apply(ended), Err(DifferenceError::Base));
+    assert_eq!(base.clone().apply(ended), Err(Damage::OtherBase));
     let ended = changed(|it| it["gone_runs"] = vec![7].into());
-    assert_eq!(base.clone().apply(ended), Err(DifferenceError::Base));
+    assert_eq!(base.clone().apply(ended), Err(Damage::OtherBase));
     let mut strange = serde_json::to_value(strange).unwrap();
     strange["number"] = number(&base).into();
     let strange: Saved<u8> = serde_json::from_value(strange).unwrap();
-    assert_eq!(taken(&strange, 0), Err(DifferenceError::Base));
+    assert_eq!(taken(&strange, 0), Err(Damage::OtherBase));
     let back = changed(|it| it["number"] = 0.into());
-    assert_eq!(base.clone().apply(back), Err(DifferenceError::Base));
+    assert_eq!(base.clone().apply(back), Err(Damage::OtherBase));
     let beyond: [fn(&mut Value); 2] = [
         |it| it["devices"][0][1]["lineage"]["at"] = u64::MAX.into(),
         |it| it["devices"][0][1]["lineage"]["gone"] = u64::MAX.into(),
     ];
     for change in beyond {
         let taken = base.clone().apply(changed(change));
-        assert_eq!(taken, Err(DifferenceError::Base));
+        assert_eq!(taken, Err(Damage::OtherBase));
     }
     let found = 2;
     let older = changed(|it| it["version"] = 2.into());
-    assert_eq!(base.apply(older), Err(DifferenceError::Version { found }));
+    assert_eq!(base.apply(older), Err(Damage::DifferenceVersion { found }));
 }
 
 /// Committed routines that can be one count as one, however many are unfinished.
@@ -255,12 +255,12 @@ fn a_stored_state_counts_those_that_can_be_one_as_one() {
     assert_eq!(full.save(), saved, "all have room");
     let (found, limit) = (41, 40);
     let refused = Hub::restore(with(limit), saved.clone()).err();
-    let expected = RestoreError::TooManyRoutines { found, limit };
+    let expected = Damage::TooManyRoutines { found, limit };
     assert_eq!(refused, Some(expected));
     // There are too many that are unfinished alone.
     let (found, limit) = (70, 39);
     let refused = Hub::restore(with(limit), saved.clone()).err();
-    let expected = RestoreError::TooManyRoutines { found, limit };
+    let expected = Damage::TooManyRoutines { found, limit };
     assert_eq!(refused, Some(expected));
     let joined = Hub::restore(with(41), saved.clone()).unwrap();
     joined.check().unwrap();
@@ -331,7 +331,7 @@ fn a_stored_order_is_sound() {
     assert_eq!(refused(placed(&[own.clone(), other(3)])), None);
     let joined = |routine| {
         let flaw = Flaw::Joined;
-        Some(RestoreError::Routine { routine, flaw })
+        Some(Damage::Routine { routine, flaw })
     };
     let device = NodeId(9);
     let state = Some(1);

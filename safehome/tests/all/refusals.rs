@@ -12,9 +12,7 @@ use crate::home;
 
 use home::{Home, at, long, set};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
-use selvedge_safehome::{
-    Command, Config, Flaw, Hub, Reject, RestoreError, Routine, RoutineId, Step,
-};
+use selvedge_safehome::{Command, Config, Damage, Flaw, Hub, Reject, Routine, RoutineId, Step};
 
 const DEVICE: NodeId = NodeId(0);
 
@@ -95,7 +93,7 @@ fn errors_name_routines_devices_and_commands_by_number() {
     let routine = RoutineId(7);
     let flaw = Flaw::NoPlace;
     let (found, limit) = (9, 8);
-    let too_long = RestoreError::TooLong {
+    let too_long = Damage::TooLong {
         routine,
         found,
         limit,
@@ -106,9 +104,9 @@ fn errors_name_routines_devices_and_commands_by_number() {
             Reject::UnknownRoutine(routine).to_string(),
             "routine 7 is unknown",
         ),
-        (RestoreError::Order(routine).to_string(), "routine 7 comes"),
+        (Damage::Order(routine).to_string(), "routine 7 comes"),
         (
-            RestoreError::Routine { routine, flaw }.to_string(),
+            Damage::Routine { routine, flaw }.to_string(),
             "routine 7: it has no place",
         ),
         (too_long.to_string(), "routine 7 has 9 commands"),

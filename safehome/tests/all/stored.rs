@@ -13,8 +13,7 @@ use crate::home;
 use home::{Home, long, set};
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Flaw, Hub, Outcome, RestoreError, RoutineId, Saved, Scheduler, Timer,
-    Visibility,
+    Command, Config, Damage, Flaw, Hub, Outcome, RoutineId, Saved, Scheduler, Timer, Visibility,
 };
 use serde_json::{Value, json};
 
@@ -29,7 +28,7 @@ fn held() -> Home {
     home
 }
 
-fn refused(home: &Home, change: impl Fn(&mut Value)) -> Option<RestoreError> {
+fn refused(home: &Home, change: impl Fn(&mut Value)) -> Option<Damage> {
     let mut saved = serde_json::to_value(home.hub.machine().save()).unwrap();
     change(&mut saved);
     let saved: Saved<u8> = serde_json::from_value(saved).unwrap();
@@ -41,13 +40,13 @@ fn what_contradicts_itself_is_refused() {
     let home = held();
     assert_eq!(refused(&home, |_| {}), None);
     let of_device = |flaw| {
-        Some(RestoreError::Device {
+        Some(Damage::Device {
             device: DEVICE,
             flaw,
         })
     };
     let of_routine = |flaw| {
-        Some(RestoreError::Routine {
+        Some(Damage::Routine {
             routine: ROUTINE,
             flaw,
         })
@@ -76,7 +75,7 @@ fn what_contradicts_itself_is_refused() {
     });
     let of_second = |flaw| {
         let device = NodeId(1);
-        Some(RestoreError::Device { device, flaw })
+        Some(Damage::Device { device, flaw })
     };
     assert_eq!(handled, of_second(Flaw::Place), "nothing to be undone");
     let doubtful = entry(1, |it| it["doubtful"] = true.into());
@@ -111,7 +110,7 @@ fn another_model_waits_for_a_rollback_on_its_way() {
     let config = Config::default().with_visibility(asked);
     let restored = |home: &Home| Hub::restore(config, home.hub.machine().save()).err();
     let saved = Visibility::Eventual;
-    let refused = Some(RestoreError::Visibility { saved, asked });
+    let refused = Some(Damage::Visibility { saved, asked });
     assert_eq!(restored(&home), refused);
     home.rest();
     assert_eq!(restored(&home), None);
@@ -197,7 +196,7 @@ fn routines_before_each_other_are_refused() {
         assert_eq!(lineage.len(), 2);
         lineage.reverse();
     });
-    assert_eq!(restored, Some(RestoreError::Order(ROUTINE)));
+    assert_eq!(restored, Some(Damage::Order(ROUTINE)));
 }
 
 /// Manual changes: the hub keeps at most one between two routines, and never without a state.
@@ -216,7 +215,7 @@ fn changes_by_hand_that_no_hub_has_noted_are_refused() {
     };
     assert_eq!(restored(|_| {}), None);
     let device = DEVICE;
-    let is_refused = |flaw| Some(RestoreError::Device { device, flaw });
+    let is_refused = |flaw| Some(Damage::Device { device, flaw });
     let twice = restored(|it| it.push(it[1].clone()));
     assert_eq!(twice, is_refused(Flaw::Hands));
     let stateless = restored(|it| it[1]["wrote"] = Value::Null);
@@ -234,7 +233,7 @@ fn a_command_on_its_way_for_an_untouched_place_is_refused() {
         *touched = false.into();
     });
     let (device, flaw) = (DEVICE, Flaw::Command);
-    assert_eq!(restored, Some(RestoreError::Device { device, flaw }));
+    assert_eq!(restored, Some(Damage::Device { device, flaw }));
 }
 
 /// Else the next routine or command would have no number.
@@ -243,6 +242,6 @@ fn numbers_that_are_used_up_are_refused() {
     let home = Home::new(Config::default(), 2);
     for field in ["last", "token"] {
         let restored = refused(&home, |it| it[field] = u64::MAX.into());
-        assert_eq!(restored, Some(RestoreError::Number(u64::MAX)));
+        assert_eq!(restored, Some(Damage::Number(u64::MAX)));
     }
 }

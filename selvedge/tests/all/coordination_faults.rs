@@ -124,7 +124,7 @@ impl Story {
         let states = (0..COUNT).filter_map(|at| {
             let node = self.building.net.machine(at)?.kgroup()?;
             match node.held(Site::routine(0))? {
-                kgroup::Held::Routine(state) => Some(state.instance()),
+                kgroup::GroupState::Routine(state) => Some(state.instance()),
                 _ => None,
             }
         });

@@ -11,7 +11,7 @@ use selvedge_sim::operations::{Operation, Seat};
 use super::limits::sketch;
 use super::{ROUND, World};
 use crate::routines::Stage;
-use crate::{Command, Held, Kgroup};
+use crate::{Command, GroupState, Kgroup};
 
 /// The time in which all promises of progress are kept.
 const PATIENCE: Span = Span::secs(240);
@@ -139,7 +139,7 @@ impl World {
             return Some(format!("{it:?} has not installed {newest:?}"));
         }
         match self.watch.oracle.held(group) {
-            Some(Held::Devices(held)) => held.ids().find_map(|device| {
+            Some(GroupState::Devices(held)) => held.ids().find_map(|device| {
                 let waits = held.queue(device).next().is_some();
                 let acts = held.act(device).is_some_and(|it| it.is_under_way());
                 if waits || acts || held.holder(device).is_some() {
@@ -150,11 +150,11 @@ impl World {
                 let is_known = status.is_some_and(|it| it.is_up && it.value.as_ref() == value);
                 (!is_known).then(|| format!("{device:?} is {value:?}, not {status:?}"))
             }),
-            Some(Held::Routine(routine)) if *routine.stage() != Stage::NotTriggered => {
+            Some(GroupState::Routine(routine)) if *routine.stage() != Stage::NotTriggered => {
                 Some(format!("it is {:?}", routine.stage()))
             }
             // It has the latest status of each device that it watches (erratum G8).
-            Some(Held::Routine(routine)) => {
+            Some(GroupState::Routine(routine)) => {
                 let watches = routine.definition().watches();
                 watches.into_iter().find_map(|device| {
                     let status = self.watch.oracle.status(device);
@@ -163,7 +163,7 @@ impl World {
                     (!is_latest).then(|| format!("{device:?} is {status:?}, seen {observed:?}"))
                 })
             }
-            Some(Held::Map(_)) => None,
+            Some(GroupState::Map(_)) => None,
             None => Some("no node holds it".into()),
         }
     }

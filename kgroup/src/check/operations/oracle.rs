@@ -17,11 +17,11 @@ use super::settings::ACT_TIMEOUT;
 use super::summary::Summary;
 use crate::devices::{Act, Ticket};
 use crate::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
-use crate::{Delivery, Held, Kgroup, Outcome, Site, Status};
+use crate::{Delivery, GroupState, Kgroup, Outcome, Site, Status};
 
 struct Latest {
     version: u64,
-    held: Held,
+    held: GroupState,
 }
 
 /// A command in its last seen state, and the moment from which leaders should handle it.
@@ -62,7 +62,7 @@ impl Oracle {
     }
 
     /// The latest state in which a group was seen.
-    pub(super) fn held(&self, group: GroupId) -> Option<&Held> {
+    pub(super) fn held(&self, group: GroupId) -> Option<&GroupState> {
         self.latest.get(&group).map(|it| &it.held)
     }
 
@@ -145,7 +145,7 @@ impl Oracle {
     fn on_state(
         &mut self,
         (group, version): (GroupId, u64),
-        held: &Held,
+        held: &GroupState,
         now: Time,
         asked: &Asked,
         summary: &mut Summary,
@@ -162,21 +162,21 @@ impl Oracle {
                 self.history.insert((group, version), bytes);
             }
         }
-        if let Held::Map(map) = held {
+        if let GroupState::Map(map) = held {
             self.map.see(map, asked)?;
         }
         let latest = self.latest.get(&group);
         if latest.is_some_and(|it| it.version >= version) {
             return Ok(false);
         }
-        if let Held::Devices(devices) = held {
+        if let GroupState::Devices(devices) = held {
             for device in devices.ids() {
                 if let Some(act) = devices.act(device) {
                     summary.taken_over += u64::from(self.on_act(device, act, now)?);
                 }
             }
         }
-        if let Held::Routine(routine) = held {
+        if let GroupState::Routine(routine) = held {
             check_runs(group, routine, asked)?;
         }
         let held = held.clone();
@@ -209,7 +209,7 @@ impl Oracle {
     /// Theorem 3: a routine that executes holds all its devices.
     fn check_locks(&self, summary: &mut Summary) -> Result<(), String> {
         for (&group, latest) in &self.latest {
-            let Held::Routine(routine) = &latest.held else {
+            let GroupState::Routine(routine) = &latest.held else {
                 continue;
             };
             let Stage::Executing { .. } = routine.stage() else {
@@ -231,8 +231,8 @@ impl Oracle {
 
     fn devices_of(&self, device: NodeId) -> Option<&crate::devices::Devices> {
         match self.held(self.site.cluster_of(device)?)? {
-            Held::Devices(devices) => Some(devices),
-            Held::Routine(_) | Held::Map(_) => None,
+            GroupState::Devices(devices) => Some(devices),
+            GroupState::Routine(_) | GroupState::Map(_) => None,
         }
     }
 

@@ -11,7 +11,7 @@ use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 use selvedge_sim::Bytes;
 
 use crate::routines::{Definition, Locking, Retrigger, RoutineConfig};
-use crate::{Config, Delivery, Kgroup, Site, SiteError, devices};
+use crate::{Config, ConfigError, Delivery, Kgroup, Site, devices};
 
 /// The time by which a command may act late.
 pub(super) const ACT_TIMEOUT: Span = Span::secs(3);
@@ -153,7 +153,7 @@ fn site(
     (devices, cluster): (u64, usize),
     budget: u16,
     definitions: Vec<Definition>,
-) -> Result<Site, SiteError> {
+) -> Result<Site, ConfigError> {
     let place = |at: u64| Place([i32::try_from(at * 100).unwrap_or_default(), 0, 0]);
     let nodes = (1..=nodes as u64).map(|id| Node::new(id, place(id)));
     let simple = (0..devices).map(|it| (device(it), place(it)));

@@ -18,7 +18,7 @@ use super::limits::{check_limits, sketch};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
-use crate::{Event, Held, Kgroup, LeaderEvent, devices};
+use crate::{Event, GroupState, Kgroup, LeaderEvent, devices};
 
 /// The number of facts above which they are replaced by fewer ones.
 const MANY: usize = 64;
@@ -30,7 +30,7 @@ pub(super) struct Watcher {
     pub(super) home: Home,
     pub(super) summary: Summary,
     /// The facts that the host of each seat has stored.
-    stored: Vec<Vec<Fact<Held>>>,
+    stored: Vec<Vec<Fact<GroupState>>>,
     /// The time of the mesh: each life of a node has a clock of its own.
     pub(super) now: Time,
 }

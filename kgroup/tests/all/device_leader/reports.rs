@@ -151,8 +151,8 @@ fn a_report_that_cannot_be_kept_is_refused() {
         [(NOWHERE, "on"), (LAMP, "dark")]
             .map(|(device, value)| leader.reported(state, device, Some(value.into()), out))
     });
-    let long = Refused::LongWord { found: 4, limit: 3 };
-    assert_eq!(refused, [Err(Refused::NoDevice(NOWHERE)), Err(long)]);
+    let long = Reject::LongWord { found: 4, limit: 3 };
+    assert_eq!(refused, [Err(Reject::NoDevice(NOWHERE)), Err(long)]);
     bench.report(LAMP, "dim");
     // Nor does a device take a state that is too long.
     let one = claim(1, 1);

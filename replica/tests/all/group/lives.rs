@@ -1,7 +1,7 @@
 //! The lives in which a member votes: names that stand for its memory, founders, and marks.
 
 use super::*;
-use selvedge_replica::{Configuration, ConfigurationError, Fact};
+use selvedge_replica::{ConfigError, Configuration, Fact};
 
 const HALF: u32 = 1 << 31;
 
@@ -287,7 +287,7 @@ fn a_founder_is_named_in_life_0() {
     for named in [&[0, 1][..], &[0]] {
         let me = Member::new(2, 1);
         let refused = Replica::founder(me, Config::new(), lives(named), Journal::default());
-        let expected = ConfigurationError::NoFounder(NodeId(2));
+        let expected = ConfigError::NoFounder(NodeId(2));
         assert_eq!(refused.err(), Some(Reject::Configuration(expected)));
     }
 }

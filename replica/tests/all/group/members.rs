@@ -203,7 +203,7 @@ fn a_node_that_is_no_member_any_more_says_what_it_does_not_answer() {
 
 #[test]
 fn what_was_stored_and_is_damaged_is_refused() {
-    use selvedge_replica::{ConfigurationError, Stored};
+    use selvedge_replica::{ConfigError, Stored};
     let first = Configuration::of([1, 2].map(member));
     let node = Replica::new(member(1), Config::new(), first.clone(), Journal::default());
     let stored: Stored<Journal> = node.unwrap().stored();
@@ -220,7 +220,7 @@ fn what_was_stored_and_is_damaged_is_refused() {
     };
     assert_eq!(damaged(&first, &first), Ok(member(1)));
     let twice = Configuration::of([1, 1].map(member));
-    let expected = Reject::Configuration(ConfigurationError::Twice(NodeId(1)));
+    let expected = Reject::Configuration(ConfigError::Twice(NodeId(1)));
     assert_eq!(damaged(&first, &twice), Err(expected));
     // A node that knew of no configuration stored that.
     let config = Config::new().with_window(3);

@@ -7,8 +7,8 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::{Delta, Effect, Input, Member, NodeId, Span};
 use selvedge_safehome::check::operations::run_under;
 use selvedge_safehome::{
-    Command, Comparison, Condition, Config, Event, Flaw, Hub, LONGEST_KEY, LONGEST_LATENESS, Mode,
-    Outcome, RestoreError, Routine, RoutineId, Saved, Scheduler, Step, Terms, Visibility,
+    Command, Comparison, Condition, Config, Damage, Event, Flaw, Hub, LONGEST_KEY,
+    LONGEST_LATENESS, Mode, Outcome, Routine, RoutineId, Saved, Scheduler, Step, Terms, Visibility,
 };
 use selvedge_sim::histories;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ fn go_on(mut host: Host) {
 }
 
 /// The result of restoring a stored state with these parts replaced.
-fn restored(host: &Host, edits: &[(&str, Value)]) -> Result<(), RestoreError> {
+fn restored(host: &Host, edits: &[(&str, Value)]) -> Result<(), Damage> {
     let hub = host.hub.machine();
     let mut stored = serde_json::to_value(hub.save()).unwrap();
     for (path, value) in edits {
@@ -133,7 +133,7 @@ fn restored(host: &Host, edits: &[(&str, Value)]) -> Result<(), RestoreError> {
 }
 
 /// Each of these edits by itself.
-fn has_flaws(host: &Host, edits: &[(&str, Value, RestoreError)]) {
+fn has_flaws(host: &Host, edits: &[(&str, Value, Damage)]) {
     assert_eq!(restored(host, &[]), Ok(()), "as it was stored");
     let found = edits.iter().map(|(path, value, error)| {
         let found = restored(host, &[(*path, value.clone())]);
@@ -143,13 +143,13 @@ fn has_flaws(host: &Host, edits: &[(&str, Value, RestoreError)]) {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-const fn of_device(device: NodeId, flaw: Flaw) -> RestoreError {
-    RestoreError::Device { device, flaw }
+const fn of_device(device: NodeId, flaw: Flaw) -> Damage {
+    Damage::Device { device, flaw }
 }
 
-const fn of_routine(routine: u64, flaw: Flaw) -> RestoreError {
+const fn of_routine(routine: u64, flaw: Flaw) -> Damage {
     let routine = RoutineId(routine);
-    RestoreError::Routine { routine, flaw }
+    Damage::Routine { routine, flaw }
 }
 
 fn outcome(host: &mut Host, events: &[Event<u8>], outcome: Outcome) -> Vec<Event<u8>> {
@@ -178,7 +178,7 @@ fn numbers_that_no_hub_comes_to_are_refused() {
     host.submit(&[(A, 1), (B, 2)]);
     host.submit(&[(A, 2), (B, 3)]);
     let last = 1_u64 << 63;
-    let error = RestoreError::Number(last);
+    let error = Damage::Number(last);
     has_flaws(
         &host,
         &[

@@ -5,8 +5,8 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::{Barrier, Durable, Mark};
 use selvedge_core::{Choose, Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 use selvedge_safehome::{
-    Command, Config, Damage, Difference, DifferenceError, DurableEvent, DurableHub, Event, Hub,
-    Outcome, RestoreError, Routine, Saved, Step,
+    Command, Config, Damage, Difference, DurableEvent, DurableHub, Event, Hub, Outcome, Routine,
+    Saved, Step,
 };
 use selvedge_sim::histories;
 
@@ -236,8 +236,8 @@ fn what_is_missing_or_damaged_is_not_taken() {
     let gap = [host.log[0].clone(), host.log[2].clone()];
     let refused = DurableHub::recover(Config::default(), base.clone(), gap).unwrap_err();
     let (expected, found) = (1, 2);
-    let missing = DifferenceError::Number { expected, found };
-    assert_eq!(refused, Damage::Difference(missing));
+    let missing = Damage::Gap { expected, found };
+    assert_eq!(refused, missing);
     assert_eq!(refused.to_string(), missing.to_string());
 
     let mut hub = DurableHub::recover(Config::default(), base.clone(), []).unwrap();
@@ -249,6 +249,6 @@ fn what_is_missing_or_damaged_is_not_taken() {
     let refused = DurableHub::recover(config, base, host.log.clone()).unwrap_err();
     let limit = 2;
     let found = 3;
-    let state = RestoreError::TooManyDevices { found, limit };
-    assert_eq!(refused, Damage::State(state));
+    let state = Damage::TooManyDevices { found, limit };
+    assert_eq!(refused, state);
 }

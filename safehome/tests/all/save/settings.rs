@@ -1,8 +1,6 @@
 //! Other settings than those under which a state was stored.
 
-use selvedge_safehome::{
-    Command, Config, Hub, Outcome, RestoreError, RoutineId, Scheduler, Visibility,
-};
+use selvedge_safehome::{Command, Config, Damage, Hub, Outcome, RoutineId, Scheduler, Visibility};
 
 use crate::save::host::{A, B, Host, issues};
 
@@ -19,7 +17,7 @@ fn settings_that_do_not_fit_are_refused() {
     let visibility = Visibility::Weak;
     assert_eq!(
         restore(config.with_visibility(visibility)),
-        Err(RestoreError::Visibility {
+        Err(Damage::Visibility {
             saved: Visibility::Eventual,
             asked: Visibility::Weak
         })
@@ -27,12 +25,12 @@ fn settings_that_do_not_fit_are_refused() {
     let device_limit = 1;
     assert_eq!(
         restore(config.with_device_limit(device_limit)),
-        Err(RestoreError::TooManyDevices { found: 2, limit: 1 })
+        Err(Damage::TooManyDevices { found: 2, limit: 1 })
     );
     let step_limit = 1;
     assert_eq!(
         restore(config.with_step_limit(step_limit)),
-        Err(RestoreError::TooLong {
+        Err(Damage::TooLong {
             routine: RoutineId(1),
             found: 2,
             limit: 1
@@ -42,7 +40,7 @@ fn settings_that_do_not_fit_are_refused() {
     bytes[0] = 9;
     assert_eq!(
         Hub::<u8>::restore(config, postcard::from_bytes(&bytes).unwrap()).err(),
-        Some(RestoreError::Version { found: 9 })
+        Some(Damage::Version { found: 9 })
     );
 }
 

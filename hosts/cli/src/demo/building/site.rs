@@ -6,7 +6,7 @@ use selvedge_core::{NodeId, Span};
 use selvedge_groups as groups;
 use selvedge_groups::{GroupId, Node, Place, Selection, store::StoreConfig};
 use selvedge_kgroup::routines::{Definition, Locking, Retrigger, RoutineConfig};
-use selvedge_kgroup::{Config, Delivery, Site, SiteError, devices};
+use selvedge_kgroup::{Config, ConfigError, Delivery, Site, devices};
 use selvedge_replica as replica;
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Routine, State, Step};
@@ -166,7 +166,7 @@ pub fn domain(node: NodeId) -> [NodeId; 2] {
 }
 
 /// The site: ten nodes in a row of rooms, and six devices.
-pub(crate) fn site() -> Result<Site, SiteError> {
+pub(crate) fn site() -> Result<Site, ConfigError> {
     let place = |at: u64| Place([i32::try_from(at).unwrap_or_default() * 100, 0, 0]);
     let nodes = (1..=NODES).map(|id| Node::new(id, place(id)));
     let devices = DEVICES.map(|(device, ..)| (device, place(device.0 - DOOR.0)));

@@ -10,7 +10,7 @@ use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::routines::RoutineEvent;
 use selvedge_kgroup::{
-    Command, Event, Held, Kgroup, LeaderEvent, Outcome, Payload, Reject, Timer, Update,
+    Command, Event, GroupState, Kgroup, LeaderEvent, Outcome, Payload, Reject, Timer, Update,
 };
 use selvedge_replica as replica;
 use selvedge_routine::State;
@@ -94,8 +94,10 @@ impl Spot {
         let known = self.node().and_then(|it| {
             let group = it.site().cluster_of(device)?;
             match it.held(group)? {
-                Held::Devices(held) if it.leads().any(|it| it == group) => held.status(device),
-                Held::Devices(_) | Held::Routine(_) | Held::Map(_) | _ => None,
+                GroupState::Devices(held) if it.leads().any(|it| it == group) => {
+                    held.status(device)
+                }
+                GroupState::Devices(_) | GroupState::Routine(_) | GroupState::Map(_) | _ => None,
             }
         });
         if known.is_some_and(|it| it.value.as_ref() != Some(&value)) {
