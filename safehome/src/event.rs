@@ -25,7 +25,7 @@ pub enum Command<V> {
     /// Sets the time for which a command to this device may still act after its outcome was
     /// reported as unknown, such as a command that a broker keeps for a device that is offline:
     /// from 0, the default, to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time has
-    /// passed the device's state counts as unknown: no command is sent to it, conditions wait, and
+    /// passed the device's state counts as unknown: nothing is sent to it, conditions wait, and
     /// its reports and answers do not count. Applies to outcomes from now on, and to commands that
     /// a hub finds in flight when it [resumes](Self::Resume). A [weak](crate::Visibility::Weak)
     /// hub, which restores nothing, does not wait.

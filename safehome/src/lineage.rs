@@ -84,7 +84,7 @@ impl<V> Flight<V> {
 pub(crate) struct Late<V> {
     pub(crate) token: u64,
     pub(crate) value: V,
-    /// The time since its outcome was reported.
+    /// The time for which it may still act after its outcome was reported.
     pub(crate) span: Span,
 }
 
