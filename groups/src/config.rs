@@ -17,7 +17,7 @@ pub struct Config {
     /// The time over which the groups' changes at the beginning of an epoch are spread: any.
     /// Default 10 s.
     pub stagger: Span,
-    /// The number of failed members at which a leader chooses others: from 1; a number above the
+    /// The number of failed or left members at which a leader chooses others: from 1; one above the
     /// plan's failures counts as that. Default 2, as the plan's.
     pub replace_after: u8,
     /// The most groups in which a node is: from 1. It refuses further ones, and counts them.

@@ -18,7 +18,7 @@ use crate::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// A node's part in the groups of a site. With [`Begin::First`] it founds those groups of which it
-    /// is a founder. Its first input should be [`Command::Epoch`](crate::Command::Epoch).
+    /// is a founder. Its first input should be [`Command::SetEpoch`](crate::Command::SetEpoch).
     ///
     /// O(n + g log n) hashes and comparisons, with n nodes and g groups.
     ///

@@ -116,7 +116,7 @@
 //! for (at, me) in members.into_iter().enumerate() {
 //!     let groups = Groups::new(me, Config::new(), Arc::clone(&plan), Arc::new(()), Begin::First)?;
 //!     nodes.push(Driver::new(groups));
-//!     inputs.push((at, Input::Command(Command::Epoch(1))));
+//!     inputs.push((at, Input::Command(Command::SetEpoch(1))));
 //!     let others = members.into_iter().filter(|it| *it != me);
 //!     inputs.extend(others.map(|it| (at, Input::Membership(Delta::Joined(it)))));
 //! }

@@ -16,7 +16,8 @@
 //! Not promised:
 //!
 //! - That a command is done exactly once: see [`Delivery`]. A device that remembers the highest
-//!   [`Ticket`] that it took, and passes over it and lower ones, does each command once at most.
+//!   [`Ticket`] that it took, and passes over it and lower ones, does no command twice, so a command
+//!   that ended as done was done exactly once.
 //! - That a device soon gets its next holder after its leader was replaced during a command: that
 //!   takes twice [`Config::act_timeout`] from the last decision to give the command, of which there
 //!   are three at most. The routine receives the outcome of the command before that, as soon as it

@@ -89,7 +89,7 @@
 //! // Membership reports the other nodes, and the host's clock starts the epoch.
 //! let mut inputs: Vec<(usize, Input<Kgroup>)> = Vec::new();
 //! for node in 0..5 {
-//!     inputs.push((node, Input::Command(Command::Epoch(1))));
+//!     inputs.push((node, Input::Command(Command::SetEpoch(1))));
 //!     let others = members.iter().filter(|it| **it != members[node]);
 //!     inputs.extend(others.map(|it| (node, Input::Membership(Delta::Joined(*it)))));
 //! }
@@ -141,9 +141,9 @@
 //!
 //! | when | it |
 //! |---|---|
-//! | it begins | passes [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::Epoch`] |
+//! | it begins | passes [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::SetEpoch`] |
 //! | it stores facts, and begins again | passes [`Begin::First`](selvedge_groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
-//! | an epoch begins by its clock (the paper: each minute) | [`Command::Epoch`] with the epoch's number |
+//! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
 //! | membership reports a node | passes it on |
 //!

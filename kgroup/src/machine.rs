@@ -53,7 +53,7 @@ pub struct Kgroup {
 type Inner = Groups<GroupState, Payload>;
 
 impl Kgroup {
-    /// A node of a site. Its first input should be [`Command::Epoch`].
+    /// A node of a site. Its first input should be [`Command::SetEpoch`].
     ///
     /// # Errors
     /// Settings that cannot work, among them a limit of groups below the number that the node founds,

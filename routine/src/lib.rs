@@ -49,10 +49,10 @@
 //!
 //! let name = || "warm up".to_string();
 //! let commands = [
-//!     Command::Routine { name: name(), routine: Routine { steps } },
-//!     Command::Trigger { name: name(), trigger: Trigger::When(cold) },
-//!     Command::Trigger { name: name(), trigger: Trigger::At(time("06:30")) },
-//!     Command::Clock(time("06:00")),
+//!     Command::AddRoutine { name: name(), routine: Routine { steps } },
+//!     Command::AddTrigger { name: name(), trigger: Trigger::When(cold) },
+//!     Command::AddTrigger { name: name(), trigger: Trigger::At(time("06:30")) },
+//!     Command::SetClock(time("06:00")),
 //!     Command::Observed { device: heating, state: Some(19.into()) },
 //!     Command::Observed { device: heating, state: Some(17.into()) },
 //! ];

@@ -66,7 +66,7 @@ impl Date {
         Some(Weekday::Monday.after(nth.into()))
     }
 
-    /// The value of [`Command::Today`](crate::trigger::Command::Today) for this day. The local
+    /// The value of [`Command::SetToday`](crate::trigger::Command::SetToday) for this day. The local
     /// clock is `utc_offset` seconds ahead of UTC. `None` for a day that does not exist.
     #[must_use]
     pub fn at(self, location: Location, utc_offset: i32) -> Option<Day> {

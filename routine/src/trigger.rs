@@ -6,7 +6,7 @@
 //! taken run unchanged.
 //!
 //! # Time of day
-//! A machine knows no calendar. The host reports the local [`TimeOfDay`] with [`Command::Clock`]:
+//! A machine knows no calendar. The host reports the local [`TimeOfDay`] with [`Command::SetClock`]:
 //! once at the start, and again whenever the local clock is set. From there on the dispatcher
 //! counts days of 24 hours.
 //! - A correction of up to [`CORRECTION`] in either direction leaves nothing out and repeats
@@ -18,7 +18,7 @@
 //!   and runs with [`Command::Run`] the routines that should not be left out.
 //!
 //! # Days and the sun
-//! Nor does a machine know the day or its own place. [`Command::Today`] reports the day of the week
+//! Nor does a machine know the day or its own place. [`Command::SetToday`] reports the day of the week
 //! and the times at which the sun rises and sets, by the local clock; module `sun` (feature `sun`)
 //! computes them from a date and a place. The dispatcher counts weekdays on at each midnight; it
 //! keeps the times of the sun until the next report, which are a few minutes off on the next day.
@@ -32,7 +32,7 @@
 //! observations.
 //!
 //! # Cool-down
-//! A trigger may have a [cool-down](Command::CoolDown): a span after it has fired in which it does
+//! A trigger may have a [cool-down](Command::SetCoolDown): a span after it has fired in which it does
 //! not fire again. Events in that span are left out and not made up for: a clause that became true
 //! meanwhile must become false first, an interval or a time of day comes again when it is due.
 //! [`Event::Cooling`] reports each. The span is counted by the clock of the steps, so setting the

@@ -72,7 +72,8 @@ pub struct Config {
     pub short: Span,
     /// The time to wait for a command's outcome: above zero. After that it is unknown. Default 5 s.
     pub timeout: Span,
-    /// The number of attempts at a rollback that a live device refuses: at least 1. Default 5.
+    /// The most attempts at a rollback of a device that is up; after that many failures it is left
+    /// as it is ([`Stuck`](crate::Event::Stuck)). At least 1. Default 5.
     pub undo_attempts: u8,
     /// The time between a failed rollback and the next attempt: above zero. Default 1 s.
     pub undo_retry: Span,

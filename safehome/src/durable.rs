@@ -27,7 +27,7 @@ use crate::{Command, Config, Damage, Difference, Event, Hub, Reject, Saved, Time
 /// let (mut log, mut seen) = (Vec::new(), Vec::new());
 /// let lamp = NodeId(1);
 /// for command in [
-///     Command::Device { device: lamp, state: Some(0) },
+///     Command::AddDevice { device: lamp, state: Some(0) },
 ///     Command::Submit(Routine { steps: vec![Step::new(lamp, 1)] }),
 /// ] {
 ///     barrier.ready()?;
@@ -55,7 +55,7 @@ use crate::{Command, Config, Damage, Difference, Event, Hub, Reject, Saved, Time
 /// commands too: a command's timeout runs from the step that issued it, and a command that storage
 /// delays for longer is sent after the hub has given it up. So with a higher limit each timeout
 /// must be longer than storage and the command take together, or the device's
-/// [`Lateness`](Command::Lateness) must cover the time that storage takes.
+/// [`SetLateness`](Command::SetLateness) must cover the time that storage takes.
 ///
 /// Takes time in proportion to the state for each step, for the comparison, and keeps the state
 /// twice.

@@ -25,7 +25,7 @@ pub enum Command<V> {
     /// Sets the time for which a command to this device may still act after its outcome was
     /// reported as unknown, such as a command that a broker keeps for a device that is offline:
     /// from 0, the default, to [`LONGEST_LATENESS`](crate::LONGEST_LATENESS). Until that time has
-    /// passed the device's state counts as unknown: no command is sent to it, conditions wait, and
+    /// passed the device's state counts as unknown: nothing is sent to it, conditions wait, and
     /// its reports and answers do not count. Applies to outcomes from now on, and to commands that
     /// a hub finds in flight when it [resumes](Self::Resume). A [weak](crate::Visibility::Weak)
     /// hub, which restores nothing, does not wait.
@@ -50,7 +50,7 @@ pub enum Command<V> {
     /// Aborts this routine, if it is not finished.
     Cancel(RoutineId),
     /// Reports the outcome of a command that was [issued](Event::Issue). If the outcome was unknown
-    /// and the command may still act ([`Lateness`](Self::Lateness)), a known outcome may be
+    /// and the command may still act ([`SetLateness`](Self::SetLateness)), a known outcome may be
     /// reported later; then the device is free earlier.
     Acted {
         /// The device.
@@ -68,7 +68,7 @@ pub enum Command<V> {
     /// Reports may be duplicated and late, but the reports of one device arrive in the order in
     /// which the device made them. A report from before a command was done arrives before the
     /// outcome of that command; if the outcome is unknown, before the command's
-    /// [lateness](Self::Lateness) is over.
+    /// [lateness](Self::SetLateness) is over.
     Observed {
         /// The device.
         device: NodeId,
@@ -112,7 +112,7 @@ pub enum Outcome {
     /// The device is in the state that it was in before, and will not change.
     Refused,
     /// Unknown: the command may have been done, and will not be done later than the device's
-    /// [lateness](Command::Lateness) from now.
+    /// [lateness](Command::SetLateness) from now.
     Unknown,
 }
 
@@ -139,7 +139,7 @@ pub enum Event<V> {
     /// command can no longer take effect: if commands and questions travel in order, the answer
     /// comes behind it. The command's outcome may be reported instead, as
     /// [`Unknown`](Outcome::Unknown) if the device cannot be asked. A device whose commands may act
-    /// [late](Command::Lateness) is asked when that time is over; a [weak](crate::Visibility::Weak)
+    /// [late](Command::SetLateness) is asked when that time is over; a [weak](crate::Visibility::Weak)
     /// hub asks at once.
     Ask {
         /// The device.
@@ -163,7 +163,7 @@ pub enum Event<V> {
         routine: RoutineId,
         /// The device that it holds; it can differ from the device that is needed.
         device: NodeId,
-        /// The more urgent routine; `None` for a [manual change](Command::ByHand).
+        /// The more urgent routine; `None` for a [manual change](Command::ChangedByHand).
         by: Option<RoutineId>,
     },
     /// The routine is finished, with all its commands except the skipped ones.
@@ -193,7 +193,7 @@ pub enum Event<V> {
     Stuck(NodeId),
     /// A rollback that was [begun](UndoStatus::Begun) or [pending](UndoStatus::Pending) on this
     /// device is given up: the state to restore is unknown now, or the device was
-    /// [removed](Command::Remove).
+    /// [removed](Command::RemoveDevice).
     GivenUp(NodeId),
     /// The next entry of the serial order: routines one by one, and failures and restarts of
     /// devices. An entry is final.
@@ -276,7 +276,7 @@ pub enum AbortReason {
     Superseded(RoutineId),
     /// A more urgent routine or manual change needs a device.
     Preempted {
-        /// The urgent routine; `None` for a [manual change](Command::ByHand).
+        /// The urgent routine; `None` for a [manual change](Command::ChangedByHand).
         by: Option<RoutineId>,
         /// The device. If one routine runs at a time, and for earlier runs of its key, it can be a
         /// device that only the preempted routine needs.
@@ -297,7 +297,7 @@ pub enum UndoStatus {
     /// [`Event::GivenUp`] follows; one such event can end several rollbacks that had begun on the
     /// device.
     Begun,
-    /// It will be restored when it is up and no command can act [late](Command::Lateness) any more.
+    /// It will be restored when it is up and no command can act [late](Command::SetLateness) any more.
     Pending,
     /// It should be restored, and refused ([`Event::Stuck`]): it is left as it is until it restarts
     /// or changes.

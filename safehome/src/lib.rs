@@ -18,12 +18,12 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | when all routines are finished the devices are as if the committed routines had run one by one, in the order that [`Event::Ordered`] reports, without their skipped commands | every [`Visibility`] but `Weak`; devices change by the hub's commands only, or report a change ([`Command::Observed`]); an [outcome](Outcome) is true: a command with the outcome `Unknown` may have been done, and will not be done later than the device's [lateness](Command::Lateness) |
+//! | when all routines are finished the devices are as if the committed routines had run one by one, in the order that [`Event::Ordered`] reports, without their skipped commands | every [`Visibility`] but `Weak`; devices change by the hub's commands only, or report a change ([`Command::Observed`]); an [outcome](Outcome) is true: a command with the outcome `Unknown` may have been done, and will not be done later than the device's [lateness](Command::SetLateness) |
 //! | a condition sees the state that it would see in that order | the same |
-//! | a routine is committed, or all its changes are undone, except where a later routine has changed the device since, where the state before is unknown, or where the command has an [undo handler](Step::undo) | the same; a device obeys within [`Config::undo_attempts`] attempts at a rollback |
+//! | a routine is committed, or all its changes are undone, except where a later routine has changed the device since, where the state before is unknown, or where the command has an [undo handler](Step::undo) | the same; a device that is up obeys one of [`Config::undo_attempts`] attempts at a rollback |
 //! | a rollback of a device that is down is done when the device is up again, and no routine commands the device before | except a run that supersedes others, or is urgent, and does not ask for the device's state: its command makes the rollback void, or fails, and then the rollback is done |
 //! | a device has one command in flight at a time | |
-//! | an urgent routine waits for no less urgent routine, except for a command in flight, and for that at most its timeout | it has been admitted (a [queued](Mode::Queued) run waits for equally urgent runs of its key); a rollback or a [late](Command::Lateness) command is not a routine; not under `Weak` |
+//! | an urgent routine waits for no less urgent routine, except for a command in flight, and for that at most its timeout | it has been admitted (a [queued](Mode::Queued) run waits for equally urgent runs of its key); a rollback or a [late](Command::SetLateness) command is not a routine; not under `Weak` |
 //! | of the runs with one key whose modes are [`Single`](Mode::Single), [`Restart`](Mode::Restart) or [`Queued`](Mode::Queued) at most one is admitted at a time; a superseded or preempted run waits for its command in flight and is undone | |
 //! | a device that a superseded run changed goes directly to the state into which the new run sets it | the new run is next on the device, and does not ask for its state before; while it waits for a place, the device is restored |
 //! | a committed routine is never superseded nor preempted | |
@@ -31,10 +31,10 @@
 //! | under `GlobalStrict` one routine runs at a time; under `PartitionedStrict` routines that run at the same time have no device in common | |
 //! | of routines that set the same devices and ask for no state, the one submitted last is last in the order: it wins, even if an earlier one is held back | every [`Visibility`] but `Weak`; at least one device did commands of both: if too many were skipped for that, either may be first, and the final state is the same |
 //! | a routine that has not begun, or waits for a device, can be overtaken there for [`Config::patience`] at most | [`Scheduler::JustInTime`] |
-//! | a hub that is restored from its [saved state](Saved) loses no command and does none twice | the state was stored before its events were carried out; the device answers [`Event::Ask`], or else the unknown state is restored; under `Weak`, no command acts [late](Command::Lateness) |
+//! | a hub that is restored from its [saved state](Saved) loses no command and does none twice | the state was stored before its events were carried out; the device answers [`Event::Ask`]; a device that cannot be asked counts as one with an unknown state, and is restored; under `Weak`, no command acts [late](Command::SetLateness) |
 //! | memory is bounded; nothing panics | [`Config::routine_limit`], [`Config::order_limit`], [`Config::device_limit`], [`Config::step_limit`] |
 //!
-//! A device is down when the membership service reports that it failed or left; [`Command::Remove`]
+//! A device is down when the membership service reports that it failed or left; [`Command::RemoveDevice`]
 //! removes it.
 //!
 //! *Not* promised:
@@ -138,7 +138,7 @@
 //! let mut home = BTreeMap::from([(window, "shut"), (heating, "on"), (lock, "open")]);
 //! let mut commands = Vec::new();
 //! for (&device, &state) in &home {
-//!     commands.push(Command::Device { device, state: Some(state) });
+//!     commands.push(Command::AddDevice { device, state: Some(state) });
 //! }
 //! for steps in [air, warm, leave] {
 //!     commands.push(Command::Submit(Routine { steps: steps.into() }));
@@ -167,7 +167,7 @@
 //!             if outcome == Outcome::Done {
 //!                 home.insert(device, value);
 //!             }
-//!             let report = Command::Outcome { device, token, outcome };
+//!             let report = Command::Acted { device, token, outcome };
 //!             hub.step(now, &mut rng, Input::Command(report), |it| effects.push_back(it))?;
 //!         }
 //!         Event::Ordered(Placed::Routine(id)) => order.push(id.0),

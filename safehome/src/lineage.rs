@@ -23,7 +23,7 @@ pub(crate) struct Device<V> {
     pub(crate) flight: Option<Flight<V>>,
     /// The time for which a command may still act after its outcome was reported as unknown.
     pub(crate) lateness: Span,
-    /// A command with an unknown outcome that may still act. Until then no command is sent to the
+    /// A command with an unknown outcome that may still act. Until then nothing is sent to the
     /// device, and its state is unknown.
     pub(crate) late: Option<Late<V>>,
     /// The routine with the long command in progress.
@@ -84,7 +84,7 @@ impl<V> Flight<V> {
 pub(crate) struct Late<V> {
     pub(crate) token: u64,
     pub(crate) value: V,
-    /// The time since its outcome was reported.
+    /// The time for which it may still act after its outcome was reported.
     pub(crate) span: Span,
 }
 

@@ -147,8 +147,8 @@ impl<V: Value> Hub<V> {
         self.abort(id, AbortReason::Preempted { by, device, step }, cx);
     }
 
-    /// The device on which a routine holds, if the hold may end early and the routine stands in no
-    /// other one's way then.
+    /// The device on which a routine holds, if the hold may end early and the routine does not
+    /// stand in the way of the urgent one then.
     fn cuttable(&self, id: RoutineId, device: NodeId, by: Option<RoutineId>) -> Option<NodeId> {
         let run = self.runs.get(&id)?;
         let step = run.step().filter(|it| it.preemptible)?;

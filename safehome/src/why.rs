@@ -46,7 +46,7 @@ pub enum WaitCause {
     Routine(RoutineId),
     /// The rollback of the device.
     Rollback,
-    /// A command to the device with an unknown outcome may still [act](crate::Command::Lateness).
+    /// A command to the device with an unknown outcome may still [act](crate::Command::SetLateness).
     Late,
     /// This run of its key must be finished first, or this run that is held back itself and sets
     /// the same devices.

@@ -72,7 +72,7 @@ impl Builder {
     }
 
     /// Adds a part in k-groups. Give the node a
-    /// [`kgroup::Command::Epoch`](selvedge_kgroup::Command::Epoch) before it joins, and again in each
+    /// [`kgroup::Command::SetEpoch`](selvedge_kgroup::Command::SetEpoch) before it joins, and again in each
     /// epoch. Its facts ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that
     /// store, see [`restored_groups`](Self::restored_groups); other hosts ignore them and let each
     /// later start begin [again](selvedge_groups::Begin::Again).

@@ -59,9 +59,10 @@ pub struct Counting {
 /// Settings for a node's part in elections.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
-    /// The settings of an election. If the list has fewer than [`c`](celect::Config::c) other
-    /// nodes, their number is used for c: of n live nodes none is missing from more than n - 1
-    /// lists, and a node that is alone leads itself.
+    /// The settings of an election. If the list has fewer than
+    /// [`missing_from`](celect::Config::missing_from) other nodes, their number is used in its
+    /// place: of n live nodes none is missing from more than n - 1 lists, and a node that is alone
+    /// leads itself.
     pub config: celect::Config,
     /// The label of the draw: all nodes of a mesh have the same. Another label gives other leaders.
     pub label: Box<[u8]>,

@@ -76,7 +76,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is promised
+//! # Promises
 //!
 //! | promise | under which assumption |
 //! |---|---|

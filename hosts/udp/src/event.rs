@@ -55,7 +55,7 @@ pub enum NodeEvent {
     Unstored(String),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh only:
     /// in the clear such processes take later and later lives, and each is an
-    /// [`Identity`](selvedge_membership::Event::Identity).
+    /// [`Identified`](selvedge_membership::Event::Identified).
     Twin(Twin),
 }
 

@@ -208,7 +208,7 @@ impl Handle {
     }
 
     /// Sets a new bound for the number of nodes, in all locks, see
-    /// [`upper`](selvedge_camera::Config::upper).
+    /// [`max_lives`](selvedge_camera::Config::max_lives).
     ///
     /// # Errors
     /// When the machine refuses it, or the node has stopped, also before it joined.

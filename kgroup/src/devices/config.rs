@@ -10,13 +10,13 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The number of claims that wait for a device: from 0. A claim that finds no room is refused
+    /// The most claims that wait for a device: from 0. A claim that finds no room is refused
     /// as if it did not wait. Default 64.
     pub queue: u16,
-    /// The number of routines that ever ask for a device: from 1. Each is remembered for good (20
+    /// The most routines that ever ask for a device: from 1. Each is remembered for good (20
     /// bytes or so), and a further one never gets the device. Default 256.
     pub routines: u16,
-    /// The number of routines that watch a device: from 0. Default 64.
+    /// The most routines that watch a device: from 0. Default 64.
     pub watchers: u16,
     /// The longest state that a device reports or is set to, in bytes: from 1. Default 64.
     pub word: u16,

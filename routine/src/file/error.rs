@@ -312,7 +312,7 @@ pub enum Fault {
     /// An invalid count of repetitions.
     #[error("the count is {0}: give a whole number from 1 to 65535")]
     NoCount(String),
-    /// A trigger that never fires.
+    /// A trigger with `manual: false`, which is no trigger.
     #[error("manual is false: make it true, or remove the trigger")]
     NotManual,
     /// A time that is no whole number of milliseconds.

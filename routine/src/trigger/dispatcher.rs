@@ -86,7 +86,7 @@ pub enum ConfigError {
 /// A bank of routines by name, and the triggers that make them run.
 ///
 /// A step takes O(log n) of the stored entries, except for [`Command::Observed`] and
-/// [`Command::Clock`], which look at each trigger.
+/// [`Command::SetClock`], which look at each trigger.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Dispatcher<V> {
     config: Config,

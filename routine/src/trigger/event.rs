@@ -31,14 +31,14 @@ pub struct TimeOfDay(u32);
 pub enum Trigger<V> {
     /// Each day, when the local clock reaches this time.
     At(TimeOfDay),
-    /// On these days, when the local clock reaches this time. Needs [`Command::Today`].
+    /// On these days, when the local clock reaches this time. Needs [`Command::SetToday`].
     On {
         /// The days.
         days: Days,
         /// The time of day.
         at: TimeOfDay,
     },
-    /// On these days, before or after the sun rises or sets. Needs [`Command::Today`]. It does not
+    /// On these days, before or after the sun rises or sets. Needs [`Command::SetToday`]. It does not
     /// come on a day on which the sun does not rise, or set, as in polar days and nights.
     Sun {
         /// The days.
@@ -118,7 +118,7 @@ pub enum Event<V> {
         /// The cause of the run.
         cause: Cause,
     },
-    /// The trigger would have fired, and [cools down](Command::CoolDown): nothing is submitted, now
+    /// The trigger would have fired, and [cools down](Command::SetCoolDown): nothing is submitted, now
     /// or later.
     Cooling {
         /// The trigger.

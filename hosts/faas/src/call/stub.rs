@@ -31,7 +31,8 @@ pub enum Does {
     /// give a wrong result.
     Traps,
     /// It does nothing, and returns zero if the import has a result: for notices such as
-    /// `emscripten_notify_memory_growth`. For any other import the result of the call is wrong.
+    /// `emscripten_notify_memory_growth`. For an import with another effect or value the result of
+    /// the call may be wrong.
     ReturnsZero,
 }
 

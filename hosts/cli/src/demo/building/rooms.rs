@@ -61,7 +61,7 @@ impl Rooms {
     /// Delivers a command to its device. Returns true if the device exists.
     ///
     /// The host of a failed leader may deliver a command late; a device remembers the highest
-    /// number and ignores lower ones.
+    /// number and ignores it and lower ones.
     pub(super) async fn act(&self, ticket: Ticket, value: State) -> bool {
         {
             let at = self.now();
