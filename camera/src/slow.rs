@@ -372,7 +372,7 @@ impl Camera {
             }
         }
         let Some(tree) = self.forest.get(root) else {
-            debug_assert!(false, "a wish that is learned again ends no tree");
+            debug_assert!(false, "a request that is learned again ends no tree");
             return;
         };
         if tree.is_growing() {

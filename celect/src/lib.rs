@@ -14,7 +14,7 @@
 //! | promise | assumption |
 //! |---|---|
 //! | of all leaders that a node learns of, the leader with the largest [`Ballot`] leads, in any order of arrival; no two appointments share a ballot | ids are unique; a node that restarts has a new incarnation |
-//! | an election ends with the lowest live node as leader (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::c`] lists *at any moment of the run, all misses counted together*; lists are built from the host's deltas; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator believes failed within one; for `Optimistic` the initiator lives |
+//! | an election ends with the lowest live node as leader (theorem 1): [`Protocol::Base`], `Optimistic`, `Lean` | no live node is missing from more than [`Config::missing_from`] lists *at any moment of the run, all misses counted together*; lists are built from the host's deltas; a live node that is appointed answers within [`Config::attempts`] timeouts, a live node that the initiator believes failed within one; for `Optimistic` the initiator lives |
 //! | an election ends (theorem 2), also when the initiator or the node that it appoints crashes | messages between live nodes arrive infinitely often; the crash of the initiator is reported ([`Delta::Failed`](selvedge_core::Delta)) to some node that it asked, or some node gave way to it; c + 1 nodes, the initiator included, are reached from list to list; lists name no more dead nodes than can be passed over ([`Config::exclude_limit`]); with [`Config::keep_leader`], a node without a majority that reaches followers of a leader which it believes failed reaches that leader, too, or they lose it |
 //! | where the leader fails, leaves, or lets its lease run out, another one is elected | [`Config::reelect`]; some node is notified, and receives no older LEADER of that leader once it has received news of [`Config::peer_limit`] others since |
 //! | a leader that has a majority of the nodes that it knows, the failed ones included, keeps leading when nodes come back that were cut off and elected one of themselves, or elect meanwhile: the leader takes a larger ballot | [`Config::keep_leader`], `retries` and `patience` above 0; the others' leader has had no majority for [`Config::patience`], and a third of its lease; a node of the other side that elects had no majority at some moment of its run, or followed that leader; less loss than [`Config::attempts`] repair |
@@ -24,7 +24,7 @@
 //! | `Suspected` and `Failed` may be wrong, and cost elections only, as long as they count in c | |
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader announces itself | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election whose [`Event::Concluded`] has a `miss` uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
-//! | a node that receives no estimate, or none for [`Estimation::valid`], or that restarts, elects with [`Config::c`] | |
+//! | a node that receives no estimate, or none for [`Estimation::valid`], or that restarts, elects with [`Config::missing_from`] | |
 //! | a node that joins has a place on the list, however many nodes have left before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are believed alive |
 //! | memory is bounded, for any messages of correct peers; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
@@ -34,7 +34,7 @@
 //!   leader writes to, and let the resource refuse smaller ballots.
 //! - That the lowest node leads while lists change faster than an election runs.
 //! - With `Preferred` and `Hybrid`: that no unhealthy node leads. A node is passed over if one of
-//!   the c + 1 nodes that answer suspects it among its [`Config::y`] worst. Where no candidate is
+//!   the c + 1 nodes that answer suspects it among its [`Config::suspected`] worst. Where no candidate is
 //!   left, x rises and y falls, and at y = 0 no node is passed over (erratum E9).
 //! - That all nodes are listed where more than [`Config::peer_limit`] others live. A node that
 //!   finds no place is missing from that list, and c has to bound that. It is notified of the leader
@@ -98,7 +98,7 @@
 //! it needs one acknowledgement, or none if it knows no other node. Each renewal has an expiry that is
 //! armed when the renewal is *sent* and takes the lease to be [`Config::drift`] shorter. Only a
 //! later renewal that enough nodes have acknowledged takes its place. So the leader ends before
-//! each *node that acknowledged* emits [`Event::LeaseOver`]. `lease.rs` has the argument. Each
+//! each *node that acknowledged* emits [`Event::LeaseExpired`]. `lease.rs` has the argument. Each
 //! LEADER carries the leader's own lease: the followers' settings do not matter. With c =
 //! 0 a leader that knows no other node leads on alone, as the last node of a mesh has to. It cannot
 //! distinguish others that died from others that were falsely declared failed to it. A node that was falsely
@@ -136,7 +136,7 @@
 //!
 //! | feature | contents |
 //! |---|---|
-//! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::c`]. Off by default, because no program here measures c, and floats take 18 KB of a device's flash |
+//! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::missing_from`]. Off by default, because no program here measures c, and floats take 18 KB of a device's flash |
 //! | `sha256` (on by default) | ranks by SHA-256, the default of [`Lowest`]; without it give [`SipSortition`](selvedge_core::SipSortition), or an [`Attribute`] of your own |
 //! | `serde` | encoding of messages, settings and counters; hosts need it for the wire |
 //! | `arbitrary` | arbitrary values for fuzzing |

@@ -12,7 +12,7 @@ use crate::{Ballot, Source};
 pub const KIND: u8 = 5;
 
 /// Members, in an order that the message defines. Lists of up to 5, the default of
-/// [`Config::x`](crate::Config::x) and [`Config::y`](crate::Config::y), allocate nothing.
+/// [`Config::lowest`](crate::Config::lowest) and [`Config::suspected`](crate::Config::suspected), allocate nothing.
 pub type Members = List<Member, 5>;
 
 /// The length of the longest QUERY or RESPONSE without its lists: a ballot, and two numbers and a

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::message::{BODY_MAX_LEN, BROADCAST_MAX_LEN, PAYLOAD_MAX_LEN, RECORD_MAX_LEN};
 
 /// The settings of one node. Checked once, by [`Membership::new`](crate::Membership::new) and by
-/// [`Command::Configure`](crate::Command::Configure).
+/// [`Command::SetConfig`](crate::Command::SetConfig).
 ///
 /// Times are in microseconds ([`Span`]) or in protocol periods, as each field states. Nodes of one
 /// mesh may differ in everything but should share `period`, `suspicion` and `frame_budget`.

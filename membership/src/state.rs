@@ -50,7 +50,7 @@ impl Membership {
     /// The incarnation of `me` should be one that this node never had: the one that it stored last
     /// plus one, else [`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock), else a
     /// random number. If another node remembers a later one, this node takes one later still and
-    /// emits [`Event::Identity`](crate::Event::Identity).
+    /// emits [`Event::Identified`](crate::Event::Identified).
     ///
     /// # Errors
     /// When the settings cannot work.
@@ -94,7 +94,7 @@ impl Membership {
         Ok(machine)
     }
 
-    /// This node's identity. It changes with [`Event::Identity`](crate::Event::Identity).
+    /// This node's identity. It changes with [`Event::Identified`](crate::Event::Identified).
     #[must_use]
     pub const fn me(&self) -> Member {
         self.own.member()

@@ -265,7 +265,7 @@ impl<V: Value> Hub<V> {
     /// Aborts a routine because its lease of this device is over.
     pub(crate) fn end_lease(&mut self, id: RoutineId, device: NodeId, cx: &mut Context<'_, Self>) {
         let step = self.runs.get(&id).and_then(|it| it.blame(device));
-        self.abort(id, AbortReason::LeaseOver { device, step }, cx);
+        self.abort(id, AbortReason::LeaseExpired { device, step }, cx);
     }
 
     /// A routine that went before a waiting one has taken too long. It is aborted between two

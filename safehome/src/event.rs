@@ -266,7 +266,7 @@ pub enum AbortReason {
         step: Option<u16>,
     },
     /// It went before a routine that waits, and took longer than was planned.
-    LeaseOver {
+    LeaseExpired {
         /// The device that was lent to it.
         device: NodeId,
         /// The command that needed it, as in [`Device`](Self::Device).
@@ -444,7 +444,7 @@ impl AbortReason {
         match self {
             Self::Cancelled | Self::Superseded(_) => None,
             Self::Device { device, .. }
-            | Self::LeaseOver { device, .. }
+            | Self::LeaseExpired { device, .. }
             | Self::Preempted { device, .. }
             | Self::Step(_, SkipReason::Down(device) | SkipReason::StateUnknown(device)) => {
                 Some(device)
@@ -463,7 +463,7 @@ impl AbortReason {
         match self {
             Self::Cancelled | Self::Superseded(_) => None,
             Self::Device { step, .. }
-            | Self::LeaseOver { step, .. }
+            | Self::LeaseExpired { step, .. }
             | Self::Preempted { step, .. } => step,
             Self::Step(step, _) => Some(step),
         }
@@ -475,7 +475,9 @@ impl AbortReason {
         match self {
             Self::Superseded(by) => Some(by),
             Self::Preempted { by, .. } => by,
-            Self::Cancelled | Self::Device { .. } | Self::LeaseOver { .. } | Self::Step(..) => None,
+            Self::Cancelled | Self::Device { .. } | Self::LeaseExpired { .. } | Self::Step(..) => {
+                None
+            }
         }
     }
 

@@ -43,7 +43,7 @@ impl AbortReason {
                 let by = needed_by(step);
                 format!("{device} failed or restarted while it was needed{by}")
             }
-            Self::LeaseOver { device, step } => {
+            Self::LeaseExpired { device, step } => {
                 let device = catalogue.shown(device);
                 let by = needed_by(step);
                 format!("it kept {device} longer than it was lent for{by}")
@@ -156,7 +156,7 @@ mod tests {
                 false,
             ),
             (
-                AbortReason::LeaseOver { device, step },
+                AbortReason::LeaseExpired { device, step },
                 Some(oven),
                 None,
                 false,

@@ -190,13 +190,13 @@
 //!         return None; // No number, so the bound stays.
 //!     };
 //!     let max_lives = max_lives.saturating_add(spare);
-//!     (max_lives > bound).then_some(sections::Command::Bound(max_lives))
+//!     (max_lives > bound).then_some(sections::Command::SetMaxLives(max_lives))
 //! }
 //!
 //! let notified = |max_lives| estimate::Event::Estimated {
 //!     nodes: 40, max_lives, known: 40, samples: 64, fresh: 0,
 //! };
-//! assert_eq!(raised(49, 2, notified(50)), Some(sections::Command::Bound(52)));
+//! assert_eq!(raised(49, 2, notified(50)), Some(sections::Command::SetMaxLives(52)));
 //! assert_eq!(raised(49, 2, notified(45)), None);
 //! ```
 

@@ -43,11 +43,11 @@ pub struct Setup {
     pub lists: Lists,
     /// The protocol of all nodes.
     pub protocol: Protocol,
-    /// See [`Config::c`].
+    /// See [`Config::missing_from`].
     pub c: u16,
-    /// See [`Config::f`].
+    /// See [`Config::failures`].
     pub f: u16,
-    /// See [`Config::x`] and [`Config::y`].
+    /// See [`Config::lowest`] and [`Config::suspected`].
     pub xy: (u8, u8),
     /// The commands of each node's application.
     pub commands: &'static [&'static [Command]],
@@ -151,7 +151,7 @@ impl Setup {
         early_ticks: Some(0),
     };
 
-    /// Returns `nodes` nodes that know each other, with these [`Config::c`] and [`Config::f`].
+    /// Returns `nodes` nodes that know each other, with these [`Config::missing_from`] and [`Config::failures`].
     #[must_use]
     pub const fn full(nodes: u64, c: u16, f: u16) -> Self {
         Self {

@@ -32,7 +32,7 @@ pub struct Estimation {
     /// Default 1.
     pub margin: u16,
     /// The smallest c to elect with: from 0. Default 1. A node that knows no other node takes no more
-    /// than [`Config::c`](crate::Config::c), so that a host can let it elect itself.
+    /// than [`Config::missing_from`](crate::Config::missing_from), so that a host can let it elect itself.
     pub floor: u16,
     /// The largest c to elect with, from `floor`. c is also limited to N - 1 - f, where N is the
     /// number of nodes known. Default 65,535. An election with a c that was cut short is reported
@@ -42,7 +42,7 @@ pub struct Estimation {
     /// once and falls slowly.
     pub window: u8,
     /// The time that a measured c is valid, by a node's own clock, before the node falls back on
-    /// [`Config::c`](crate::Config::c): above zero. Should be several times `period`, because
+    /// [`Config::missing_from`](crate::Config::missing_from): above zero. Should be several times `period`, because
     /// estimates may be lost on the way. Default 5 min.
     pub valid: Span,
 }

@@ -9,7 +9,7 @@ use crate::{Attribute, Ballot, Celect, Event, Source, Timer};
 
 impl<A: Attribute> Celect<A> {
     /// Returns the c of an election that begins now, and the probability that the real c is larger.
-    /// Without that probability c is [`Config::c`](crate::Config::c), or was cut short.
+    /// Without that probability c is [`Config::missing_from`](crate::Config::missing_from), or was cut short.
     #[must_use]
     pub fn bound(&self) -> (u16, Option<Ratio>) {
         let (Some(known), Some(estimation)) = (self.measured.known, self.config.estimation) else {

@@ -74,7 +74,7 @@ struct Model {
     users: Vec<User>,
     guard: Option<Arc<Guard>>,
     watching: Vec<(Watching, Arc<Bell>)>,
-    /// The number of calls of the keeper's waker when it began to wait.
+    /// The number of calls of the controller's waker when it began to wait.
     waits: Option<(Arc<Bell>, usize)>,
     entries: u64,
     turns: u64,
@@ -181,7 +181,7 @@ impl Model {
         if let Some((bell, before)) = &self.waits
             && news
         {
-            assert!(bell.count() > *before, "the keeper sleeps");
+            assert!(bell.count() > *before, "the controller sleeps");
         }
     }
 
@@ -332,7 +332,7 @@ impl Model {
         }
     }
 
-    /// The machine reports the outcome of a wish.
+    /// The machine reports the outcome of a command.
     fn report(&mut self) {
         let late = self.dice.one_in(3);
         match self.node {

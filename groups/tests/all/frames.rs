@@ -18,7 +18,7 @@ fn notify(len: usize) -> Command<u64, Payload> {
     }
 }
 
-/// The longest parcel that a frame takes.
+/// The longest payload that a frame takes.
 fn longest(node: &mut One) -> usize {
     let taken = |len: &usize| {
         node.command(notify(*len));

@@ -222,7 +222,7 @@ pub fn page(bytes: &[u8]) -> Option<u16> {
     selvedge_door::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(notify))
 }
 
-/// Answers as the keeper does, without a disk.
+/// Answers as the event loop does, without a disk.
 fn answer(house: &mut House, requests: &Receiver<Request>, now: Moment) {
     for request in requests.try_iter() {
         match request {

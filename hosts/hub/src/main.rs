@@ -279,7 +279,7 @@ fn names(house: &House, file: &HomeFile) -> Names {
     }
 }
 
-/// Runs devices, and notifies the keeper when the process is asked to end.
+/// Runs devices, and notifies the event loop when the process is asked to end.
 async fn until_asked(to: &Sender<Request>) -> Infallible {
     #[cfg(unix)]
     let terminated = async {
@@ -297,6 +297,6 @@ async fn until_asked(to: &Sender<Request>) -> Infallible {
         () = terminated => {}
     }
     drop(to.send(Request::Stop));
-    // Devices run until the keeper has ended, and the process with it.
+    // Devices run until the event loop has ended, and the process with it.
     core::future::pending().await
 }

@@ -179,7 +179,7 @@ impl Way {
     }
 }
 
-/// The updates from the keeper.
+/// The updates from the event loop.
 #[derive(Debug)]
 pub struct Notified {
     /// The view of the house.
@@ -215,7 +215,7 @@ pub struct Post {
 }
 
 impl Post {
-    /// Connects to the broker, and stays connected. Requests go to the keeper.
+    /// Connects to the broker, and stays connected. Requests go to the event loop.
     ///
     /// # Errors
     /// When the broker inside does not start, or two names are the same in a topic.

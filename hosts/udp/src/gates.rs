@@ -1,4 +1,4 @@
-//! The keepers of a node's gates: they pass requests of threads and tasks to the sections, and
+//! The controllers of a node's gates: they pass requests of threads and tasks to the sections, and
 //! events of the sections back.
 
 use core::future::poll_fn;
@@ -38,7 +38,7 @@ pub enum NoEntry {
 /// The settings of a section, and the limits of its gates' queue.
 pub(crate) type Settings = (Option<selvedge_camera::Config>, Limits);
 
-/// The keepers of all gates of one node.
+/// The controllers of all gates of one node.
 #[derive(Debug, Default)]
 pub(crate) struct Gates {
     all: BTreeMap<Name, Section>,
@@ -255,7 +255,7 @@ mod tests {
         gates.on_event(Event { section, event });
     }
 
-    /// The keepers of one open section, and a gate to it.
+    /// The controllers of one open section, and a gate to it.
     fn open() -> (Gates, Gate) {
         let mut gates = Gates::default();
         let gate = gates.add(name("door"), Settings::default());

@@ -24,9 +24,9 @@ pub enum Ask {
     ProposeAll(&'static [u16]),
     /// See [`Command::Read`].
     Read(u64),
-    /// See [`Command::Stand`].
+    /// See [`Command::Campaign`].
     Stand,
-    /// See [`Command::HandOver`].
+    /// See [`Command::TransferLeadership`].
     HandOver(u64),
     /// See [`Command::Configure`].
     Configure(&'static [u64]),

@@ -37,7 +37,7 @@ fn is_revoked(home: &Home, id: RoutineId) -> bool {
         let step = why.step();
         routine == id
             && step.is_some()
-            && matches!(why, AbortReason::LeaseOver { device, .. } if is_over(device))
+            && matches!(why, AbortReason::LeaseExpired { device, .. } if is_over(device))
     })
 }
 

@@ -146,7 +146,7 @@ fn kgroup_works() -> bool {
         };
         drivers.push(Driver::new(machine));
         let others = members.into_iter().filter(|it| *it != me);
-        inputs.push((me.id, Input::Command(selvedge_kgroup::Command::Epoch(1))));
+        inputs.push((me.id, Input::Command(selvedge_kgroup::Command::SetEpoch(1))));
         inputs.extend(others.map(|it| (me.id, Input::Membership(Delta::Joined(it)))));
     }
     let operation = Operation {

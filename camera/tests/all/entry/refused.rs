@@ -40,7 +40,7 @@ fn commands_at_the_wrong_time_are_refused_with_the_mend() {
     };
     assert!(refused(Command::Exit).contains("wait for Entered"));
     assert!(refused(Command::Cancel).contains("give Enter first"));
-    assert!(refused(Command::SetMaxLives(0)).contains("upper is 0"));
+    assert!(refused(Command::SetMaxLives(0)).contains("max_lives is 0"));
     mesh.command(0, Command::Enter).unwrap();
     assert!(mesh.command(0, Command::Enter).is_err());
     mesh.run_for(DELAY * 3);

@@ -218,7 +218,7 @@ fn a_bound_is_for_all_sections_and_those_to_come() {
     let mut node = Node::new(1, Config::new(1));
     node.command(open("a")).unwrap();
     let refused = node.command(Command::SetMaxLives(0)).unwrap_err();
-    let reports = "the settings were refused: section: upper is 0: set it to at least 1";
+    let reports = "the settings were refused: section: max_lives is 0: set it to at least 1";
     assert_eq!(refused.to_string(), reports);
     node.command(Command::SetMaxLives(9)).unwrap();
     node.command(open("b")).unwrap();
@@ -312,5 +312,5 @@ fn settings_that_cannot_work_are_refused() {
     assert!(why(good.with_open_limit(open_limit)).starts_with("open_limit is 0"));
     let passive_limit = 0;
     assert!(why(good.with_passive_limit(passive_limit)).starts_with("passive_limit is 0"));
-    assert!(why(Config::new(0)).starts_with("section: upper is 0"));
+    assert!(why(Config::new(0)).starts_with("section: max_lives is 0"));
 }

@@ -112,7 +112,7 @@ fn settings_that_cannot_work_are_named() {
     // If drift takes two thirds, the lease expires when its renewal is due.
     assert_eq!(leased.with_drift(666_666).check(), Ok(()));
     for (config, reports) in [
-        (FINE.with_lowest(0), "x is 0"),
+        (FINE.with_lowest(0), "lowest is 0"),
         (FINE.with_timeout(Span::ZERO), "timeout is 0 us"),
         (FINE.with_attempts(0), "attempts is 0"),
         (FINE.with_resend(Span::ZERO), "resend is 0 us"),

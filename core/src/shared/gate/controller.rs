@@ -11,24 +11,24 @@ use super::{Closed, Gate, OutOfTurn, Shared, wake};
 
 /// The host's end: it stands beside the driver in the host's loop.
 ///
-/// The loop takes wishes and commands the machine accordingly. It reports the machine's events to
-/// the keeper:
+/// The loop takes commands and passes them to the machine. It reports the machine's events to
+/// the controller:
 ///
-/// | wish taken | report, once |
+/// | command taken | report, once |
 /// |---|---|
-/// | [`Enter`](Wish::Enter) | [`entered`](Self::entered), or [`refused`](Self::refused), at once or later |
-/// | [`Cancel`](Wish::Cancel) | [`released`](Self::released) when no Enter is pending any more; or [`entered`](Self::entered), if that came first |
-/// | [`Exit`](Wish::Exit) | [`released`](Self::released) when it is outside |
+/// | [`Enter`](GateCommand::Enter) | [`entered`](Self::entered), or [`refused`](Self::refused), at once or later |
+/// | [`Cancel`](GateCommand::Cancel) | [`released`](Self::released) when no Enter is pending any more; or [`entered`](Self::entered), if that came first |
+/// | [`Exit`](GateCommand::Exit) | [`released`](Self::released) when it is outside |
 /// | none | [`fenced`](Self::fenced) when the node is; [`released`](Self::released) when the machine has left the section by itself |
 ///
 /// If the machine reports at once that it carried out the command, or that there was nothing to do,
-/// the host reports at once. No wish comes before that report.
+/// the host reports at once. No command comes before that report.
 ///
 /// A host that sleeps in something else, such as a blocking read from its socket, gives
 /// [`poll_recv`](Self::poll_recv) a waker that interrupts that sleep, for instance by a datagram to
 /// itself.
 ///
-/// Dropping the keeper [closes](Self::close) it, and the machine gets no more commands: a node that
+/// Dropping the controller [closes](Self::close) it, and the machine gets no more commands: a node that
 /// is inside stays inside.
 #[derive(Debug)]
 pub struct Controller<T: Copy, R> {
@@ -52,37 +52,37 @@ impl<T: Copy, R> Controller<T, R> {
         Self { shared }
     }
 
-    /// Waits for a wish. Cancel-safe: dropping the future loses no wish.
+    /// Waits for a command. Cancel-safe: dropping the future loses no command.
     ///
     /// # Errors
-    /// When no wish will come: the node is outside, and all gates were dropped or the keeper was
+    /// When no command will come: the node is outside, and all gates were dropped or the controller was
     /// [closed](Self::close).
     pub async fn recv(&mut self) -> Result<GateCommand, Closed> {
         poll_fn(|cx| self.poll_recv(cx)).await
     }
 
-    /// Blocks this thread until there is a wish.
+    /// Blocks this thread until there is a command.
     ///
     /// # Errors
-    /// When no wish will come.
+    /// When no command will come.
     pub fn blocking_recv(&mut self) -> Result<GateCommand, Closed> {
         block_on(self.recv())
     }
 
-    /// Blocks this thread until there is a wish, for `timeout` at most. `None` when there is still
+    /// Blocks this thread until there is a command, for `timeout` at most. `None` when there is still
     /// none; it may return earlier than `timeout`, so read the clock.
     ///
     /// # Errors
-    /// When no wish will come. It then returns at once, so a host that continues must sleep by
+    /// When no command will come. It then returns at once, so a host that continues must sleep by
     /// itself.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<Option<GateCommand>, Closed> {
         block_on_for(self.recv(), timeout).transpose()
     }
 
-    /// The next wish, if there is one.
+    /// The next command, if there is one.
     ///
     /// # Errors
-    /// When no wish will come.
+    /// When no command will come.
     pub fn try_recv(&mut self) -> Result<Option<GateCommand>, Closed> {
         match self.take_request(None) {
             Poll::Ready(request) => request.map(Some),
@@ -90,16 +90,16 @@ impl<T: Copy, R> Controller<T, R> {
         }
     }
 
-    /// The next wish. Without one, the task of `cx` is woken when that changes.
+    /// The next command. Without one, the task of `cx` is woken when that changes.
     ///
     /// # Errors
-    /// When no wish will come.
+    /// When no command will come.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Result<GateCommand, Closed>> {
         self.take_request(Some(cx.waker().clone()))
     }
 
     /// Reports that the node is inside, and `token` fences this entry. The user that has waited
-    /// longest has its turn. When no user waits any more, the next wish is Exit.
+    /// longest has its turn. When no user waits any more, the next command is Exit.
     ///
     /// # Errors
     /// When no Enter is pending. Nothing changed: the machine is inside, and nothing will ask it to
@@ -158,7 +158,7 @@ impl<T: Copy, R> Controller<T, R> {
         self.shared.change(|state| state.is_deserted())
     }
 
-    /// Another gate, even if all others were dropped. The gate of a closed keeper is closed, too.
+    /// Another gate, even if all others were dropped. The gate of a closed controller is closed, too.
     #[must_use]
     pub fn gate(&self) -> Gate<T, R> {
         self.shared.change(|state| state.add_gate());

@@ -31,7 +31,7 @@ impl<T: Copy, R> Gate<T, R> {
     /// behind it wait.
     ///
     /// # Errors
-    /// When too many wait, the machine refuses, or the keeper was closed.
+    /// When too many wait, the machine refuses, or the controller was closed.
     pub async fn enter(&self) -> Result<Guard<T, R>, EnterError<R>> {
         let mut waiter = Waiter::new(&self.shared);
         poll_fn(|cx| waiter.poll_enter(cx)).await
@@ -83,7 +83,7 @@ impl<T: Copy, R> Gate<T, R> {
     /// that. This call is for work that is worth doing while the node is inside anyway.
     ///
     /// # Errors
-    /// [`TryEnterError::WouldWait`] in all other cases, and when the keeper was closed.
+    /// [`TryEnterError::WouldWait`] in all other cases, and when the controller was closed.
     pub fn try_enter(&self) -> Result<Guard<T, R>, TryEnterError> {
         let token = self.shared.change(|state| state.try_enter())?;
         Ok(Guard::new(Arc::clone(&self.shared), token))

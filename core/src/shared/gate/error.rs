@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The other end was dropped or closed.
 ///
 /// A [`Controller`](super::Controller) returns it when it was closed or no gate is left, and the node is
-/// outside. A [`Guard`](super::Guard) returns it when the keeper was closed or dropped.
+/// outside. A [`Guard`](super::Guard) returns it when the controller was closed or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error("the gate is closed: leave the section, or stop the host")]
 pub struct Closed;
@@ -25,7 +25,7 @@ pub enum EnterError<R> {
     /// This user's turn did not come in time. It waits no more.
     #[error("timed out before this caller's turn: try again, or wait longer")]
     TimedOut,
-    /// The keeper was closed or dropped.
+    /// The controller was closed or dropped.
     #[error("the host admits no more callers: start it again")]
     Closed,
 }
@@ -36,14 +36,16 @@ pub enum TryEnterError {
     /// The node is outside, a user is inside, or the entry may not be handed over once more.
     #[error("the section is not free now: wait for it with enter")]
     WouldWait,
-    /// The keeper was closed or dropped.
+    /// The controller was closed or dropped.
     #[error("the host admits no more callers: start it again")]
     Closed,
 }
 
 /// The error of a report that does not fit the state of the node. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
-#[error("{report:?} was reported while the node is {node:?}: report the outcome of each wish once")]
+#[error(
+    "{report:?} was reported while the node is {node:?}: report the outcome of each command once"
+)]
 pub struct OutOfTurn {
     /// The refused report.
     pub report: Report,
@@ -51,7 +53,7 @@ pub struct OutOfTurn {
     pub node: Stage,
 }
 
-/// A report from a host to its keeper.
+/// A report from a host to its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Report {
     /// [`Controller::entered`](super::Controller::entered)
@@ -62,7 +64,7 @@ pub enum Report {
     Refused,
 }
 
-/// The state of a node, by the wishes that the host took and its reports.
+/// The state of a node, by the commands that the host took and its reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
     /// It is outside and asks for nothing.

@@ -45,8 +45,8 @@ impl<T: Copy, R> Guard<T, R> {
         lock(&self.shared.state).is_fenced()
     }
 
-    /// Returns true if the keeper was closed or dropped. A closed keeper still reports a fence, and
-    /// waits for this guard to leave. A dropped keeper does not: the other nodes do not learn that
+    /// Returns true if the controller was closed or dropped. A closed controller still reports a fence, and
+    /// waits for this guard to leave. A dropped controller does not: the other nodes do not learn that
     /// the guard leaves.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -56,7 +56,7 @@ impl<T: Copy, R> Guard<T, R> {
     /// Waits until the node is fenced, see [`is_fenced`](Self::is_fenced).
     ///
     /// # Errors
-    /// When the keeper was closed or dropped, see [`is_closed`](Self::is_closed): a good reason to
+    /// When the controller was closed or dropped, see [`is_closed`](Self::is_closed): a good reason to
     /// leave, too.
     pub async fn fenced(&self) -> Result<(), Closed> {
         let mut watcher = Watcher {

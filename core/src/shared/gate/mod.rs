@@ -3,7 +3,7 @@
 //! In a mesh a node enters as one: it asks once, is let in once and exits once. [`channel`] gives
 //! the application a [`Gate`] to clone into as many threads and tasks as it likes. These users
 //! queue for the section, and the user that is next gets a [`Guard`]. The host's loop keeps the
-//! [`Controller`] beside its driver: the keeper returns the next command for the machine ([`GateCommand`]),
+//! [`Controller`] beside its driver: the controller returns the next command for the machine ([`GateCommand`]),
 //! and the host reports the outcome to it. Nothing here knows the machine, which supplies its
 //! fencing tokens `T`, and its reasons `R` to refuse.
 //!
@@ -13,12 +13,12 @@
 //! |---|---|
 //! | at most one guard of a gate exists, and while it is not [fenced](Guard::is_fenced) the node is inside | the host reports each change of the node; a guard is not notified sooner than the host |
 //! | users get their turn in the order in which they began to wait | they poll when they are woken |
-//! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each wish that it took |
+//! | the machine is commanded in turns: Enter, then Cancel or Exit, and nothing until that has ended | the host carries out each command that it took |
 //! | a user that stops waiting leaves no trace: a turn that comes in that moment goes to the next one, or the node exits or cancels | the future is dropped, not forgotten |
 //! | between two users the node exits, unless [`Limits::handovers`] lets it hand over; a fenced entry is never handed over | none |
 //! | the reason of a refused Enter goes to the user for which it was made, and to no other | none |
-//! | when the keeper is closed or dropped, no user waits for it any more | none |
-//! | when all gates were dropped, the keeper is notified once the node is outside | guards leave, and the host reports |
+//! | when the controller is closed or dropped, no user waits for it any more | none |
+//! | when all gates were dropped, the controller is notified once the node is outside | guards leave, and the host reports |
 //! | memory is bounded by [`Limits`] | each thread or task that waits for [`Guard::fenced`] adds a waker |
 //!
 //! It does **not** promise that no other node is inside: a guard may be fenced, and be notified
@@ -107,7 +107,7 @@ impl Default for Limits {
     }
 }
 
-/// Creates a gate to the section that one node enters, and its keeper. `T` is the fencing token of
+/// Creates a gate to the section that one node enters, and its controller. `T` is the fencing token of
 /// an entry, `R` the machine's reason to refuse one.
 #[must_use]
 pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Controller<T, R>) {
@@ -117,7 +117,7 @@ pub fn channel<T: Copy, R>(limits: Limits) -> (Gate<T, R>, Controller<T, R>) {
     (Gate::new(Arc::clone(&shared)), Controller::new(shared))
 }
 
-/// The state that gates, guards and the keeper share.
+/// The state that gates, guards and the controller share.
 #[derive(Debug)]
 struct Shared<T, R> {
     state: Mutex<State<T, R>>,

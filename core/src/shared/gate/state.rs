@@ -26,7 +26,7 @@ pub(super) struct State<T, R> {
     gates: usize,
     /// True while users are admitted.
     open: bool,
-    /// The keeper, while it waits for a wish.
+    /// The controller, while it waits for a command.
     controller: Option<Waker>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct State<T, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ticket(u64);
 
-/// The state of the machine, as far as the keeper knows.
+/// The state of the machine, as far as the controller knows.
 #[derive(Clone, Copy, Debug)]
 enum Node<T> {
     Outside,
@@ -67,7 +67,7 @@ pub(super) type Woken = BTreeMap<Ticket, Waker>;
 pub(super) type Left<R> = (Option<Waker>, Option<R>);
 
 impl<T: Copy, R> State<T, R> {
-    /// The state of one gate and one keeper.
+    /// The state of one gate and one controller.
     pub(super) const fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -84,7 +84,7 @@ impl<T: Copy, R> State<T, R> {
     }
 
     /// Admits the user that may enter now, and returns the wakers to call: the user's, and the
-    /// keeper's if there is news for it. Called after each change. O(log n).
+    /// controller's if there is news for it. Called after each change. O(log n).
     pub(super) fn settle(&mut self) -> [Option<Waker>; 2] {
         let mut next = None;
         if self.is_free()
@@ -219,9 +219,9 @@ impl<T: Copy, R> State<T, R> {
         self.gates -= 1;
     }
 
-    // Calls of the keeper.
+    // Calls of the controller.
 
-    /// Takes the next wish. A waker that is left in `waker` is no longer needed. If it holds none,
+    /// Takes the next command. A waker that is left in `waker` is no longer needed. If it holds none,
     /// the task that waits goes on waiting.
     pub(super) fn poll_wish(
         &mut self,
@@ -311,7 +311,7 @@ impl<T: Copy, R> State<T, R> {
         [mem::take(&mut self.queue), mem::take(&mut self.watchers)]
     }
 
-    /// Removes the keeper's waker: no task waits for wishes any more.
+    /// Removes the controller's waker: no task waits for commands any more.
     pub(super) const fn take_keeper(&mut self) -> Option<Waker> {
         self.controller.take()
     }
@@ -346,8 +346,8 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// The next command for the machine, and the state of the node after it. The wish is derived,
-    /// not queued: a wish whose reason disappears before it is taken does not come.
+    /// The next command for the machine, and the state of the node after it. The command is derived,
+    /// not queued: a command whose reason disappears before it is taken does not come.
     fn request(&self) -> Option<(GateCommand, Node<T>)> {
         match self.node {
             Node::Outside if self.user.is_none() => {
@@ -366,7 +366,7 @@ impl<T: Copy, R> State<T, R> {
         }
     }
 
-    /// Returns true if no wish will ever come. No user waits where no new user can come, because a
+    /// Returns true if no command will ever come. No user waits where no new user can come, because a
     /// user that waits has a gate.
     const fn is_over(&self) -> bool {
         let nobody_comes = !self.open || self.gates == 0;

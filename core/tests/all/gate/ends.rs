@@ -1,4 +1,4 @@
-//! The end of an entry, of a keeper and of a wait.
+//! The end of an entry, of a controller and of a wait.
 
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -117,7 +117,7 @@ fn a_closed_keeper_takes_nobody_in_and_sees_the_last_one_out() {
     assert_eq!(closed, Poll::Ready(EnterError::Closed));
     assert_eq!(controller.try_recv(), Ok(None));
     controller.fenced();
-    assert!(guard.is_fenced(), "the keeper still reports the fence");
+    assert!(guard.is_fenced(), "the controller still reports the fence");
     assert_eq!(guard.blocking_fenced(), Ok(()));
     drop(guard);
     exits(&mut controller);
@@ -232,7 +232,7 @@ fn the_latest_waker_is_woken_and_the_former_one_is_not() {
         let mut cx = Context::from_waker(waker);
         assert!(user.as_mut().poll(&mut cx).is_pending());
     }
-    assert_eq!(counts(), [0, 1], "the keeper's");
+    assert_eq!(counts(), [0, 1], "the controller's");
     assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Enter)));
     controller.entered(7).unwrap();
     assert_eq!(counts(), [0, 2], "the user's");
@@ -277,11 +277,11 @@ fn errors_say_what_to_do() {
     };
     assert_eq!(
         report.to_string(),
-        "Released was reported while the node is Entering: report the outcome of each wish once"
+        "Released was reported while the node is Entering: report the outcome of each command once"
     );
 }
 
-/// A keeper without gates makes another one, and its users queue behind the guard that still
+/// A controller without gates makes another one, and its users queue behind the guard that still
 /// exists.
 #[test]
 fn a_keeper_makes_another_gate_when_all_are_gone() {
@@ -302,7 +302,7 @@ fn a_keeper_makes_another_gate_when_all_are_gone() {
         panic!("it is the next user's turn");
     };
     assert_eq!(guard.token(), 8);
-    // Two gates are counted as two: the keeper continues when one of them is dropped.
+    // Two gates are counted as two: the controller continues when one of them is dropped.
     let third = controller.gate();
     drop((again, next, guard));
     assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
@@ -310,7 +310,7 @@ fn a_keeper_makes_another_gate_when_all_are_gone() {
     assert_eq!(controller.try_recv(), Ok(None));
     drop(third);
     assert_eq!(controller.try_recv(), Err(Closed));
-    // The gate of a closed keeper is closed.
+    // The gate of a closed controller is closed.
     controller.close();
     assert_eq!(
         controller.gate().try_enter().unwrap_err(),

@@ -63,7 +63,7 @@ fn inside(gate: &Gate, controller: &mut Controller, token: u64) -> Guard {
     enter(&mut future)
 }
 
-/// Checks that the next wish is Exit, and exits.
+/// Checks that the next command is Exit, and exits.
 fn exits(controller: &mut Controller) {
     assert_eq!(controller.try_recv(), Ok(Some(GateCommand::Exit)));
     assert_eq!(controller.try_recv(), Ok(None));

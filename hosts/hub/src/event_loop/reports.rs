@@ -1,6 +1,6 @@
-//! A buffer of a device's reports, until the keeper takes them.
+//! A buffer of a device's reports, until the event loop takes them.
 //!
-//! A device may send more reports than a disk keeps up with. So the keeper's queue has at most one mark of
+//! A device may send more reports than a disk keeps up with. So the event loop's queue has at most one mark of
 //! each device, and the reports wait beside it, within [`ROOM`]. The answers to commands all wait, each in
 //! its place: a device has one order at a time.
 
@@ -18,7 +18,7 @@ use crate::device::Report;
 /// one.
 pub const ROOM: usize = 16;
 
-/// The reports of a device that the keeper has not taken.
+/// The reports of a device that the event loop has not taken.
 #[derive(Debug, Default)]
 pub struct Reports(Mutex<Waiting>);
 
@@ -27,16 +27,16 @@ struct Waiting {
     all: VecDeque<Report>,
     /// The number of unsolicited reports.
     unasked: usize,
-    /// True if the keeper's queue has a mark of the device.
+    /// True if the event loop's queue has a mark of the device.
     is_marked: bool,
 }
 
-/// A function that passes reports of a device to the keeper.
+/// A function that passes reports of a device to the event loop.
 pub fn reporter(device: NodeId, to: Sender<Request>) -> impl Fn(Report) + Send + 'static {
     let reports = Arc::<Reports>::default();
     move |report| {
         if reports.put(report) {
-            // A keeper that has stopped receives nothing, and the process ends.
+            // A event loop that has stopped receives nothing, and the process ends.
             drop(to.send(Request::Reports(device, Arc::clone(&reports))));
         }
     }

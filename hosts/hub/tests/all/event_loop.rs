@@ -181,7 +181,7 @@ fn with_times(times: &[&str]) -> House {
     house(&file).0
 }
 
-/// Lets time pass up to this moment, as the keeper does; `shows` is the local clock at a moment.
+/// Lets time pass up to this moment, as the event loop does; `shows` is the local clock at a moment.
 fn pass(house: &mut House, ms: u64, shows: impl Fn(u64) -> Happening) {
     while let Some(due) = house.deadline().filter(|it| *it <= at(ms).now) {
         let now = at(due.0 / 1_000);

@@ -360,7 +360,7 @@ impl Oracle {
             AbortReason::Preempted { by, device, .. } => {
                 self.is_preempted(id, Some(device), by)?;
             }
-            AbortReason::Device { .. } | AbortReason::LeaseOver { .. } => {}
+            AbortReason::Device { .. } | AbortReason::LeaseExpired { .. } => {}
         }
         if let Some(device) = why.device(&record.routine) {
             let step = why.step().map(usize::from);

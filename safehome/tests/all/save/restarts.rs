@@ -166,7 +166,7 @@ fn a_lease_that_is_over_is_the_reason_though_the_command_was_not_done() {
         .unwrap();
     let aborting = Event::Aborting {
         routine: RoutineId(2),
-        why: AbortReason::LeaseOver {
+        why: AbortReason::LeaseExpired {
             device: B,
             step: Some(0),
         },

@@ -73,7 +73,7 @@ fn device() {
             Command::Exit,
             Command::Cancel,
             Command::GiveBack,
-            Command::Bound(black_box(3)),
+            Command::SetMaxLives(black_box(3)),
         ];
         machine.map(|it| run(it, commands));
     }
@@ -86,7 +86,7 @@ fn device() {
         let commands = [
             Command::Elect,
             Command::Measure,
-            Command::Tolerate {
+            Command::SetBounds {
                 c: black_box(1),
                 f: 0,
             },

@@ -20,7 +20,7 @@ pub(super) struct Limits {
     pub(super) known: Span,
     /// From a restart until all nodes see all.
     pub(super) back: Span,
-    /// From a wish until a node has taken it.
+    /// From a request until a node has taken it.
     pub(super) asked: Span,
     /// Between two ends of runs.
     pub(super) gap: Span,

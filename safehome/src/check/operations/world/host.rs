@@ -253,7 +253,7 @@ impl World<'_> {
         self.summary.aborted += 1;
         self.summary.superseded += u64::from(matches!(why, AbortReason::Superseded(_)));
         self.summary.preempted += u64::from(matches!(why, AbortReason::Preempted { .. }));
-        self.summary.leases_over += u64::from(matches!(why, AbortReason::LeaseOver { .. }));
+        self.summary.leases_over += u64::from(matches!(why, AbortReason::LeaseExpired { .. }));
         let steps = self.witness.routines.get(&routine);
         let mut steps = steps.iter().flat_map(|it| &it.steps);
         self.handled |= steps.any(|it| it.undo.is_some());
