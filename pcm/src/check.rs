@@ -3,8 +3,8 @@
 //! This crate's tests, `selvedge check`, and programs that compose these machines run one list,
 //! [`scenarios`]. Real gateways, followers and clients explore every order of messages. A mailbox that
 //! is emptied is modelled as lost messages, a follower that sleeps as late messages. Where the paper's
-//! rule breaks a promise, two scenarios have one name: the first has the published rule, which must break
-//! the promise, the second has this crate's rule, which must keep it.
+//! rule breaks a promise, two scenarios have one name: the first has this crate's rule, which must keep
+//! the promise, the second has the published rule, which must break it.
 
 mod errata;
 mod gateways;
@@ -26,7 +26,7 @@ pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
 pub use watch::{Notified, Watch};
 
-/// The scenarios: first this crate's rules, which must hold, then the paper's, which must break.
+/// The scenarios: first those that must hold, then the pairs of this crate's rule and the paper's.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
