@@ -4,7 +4,7 @@
 //!
 //! | event | the host |
 //! |---|---|
-//! | [`Phase`](Event::Phase) | powers down while the follower sleeps; its clock and its timers go on, and messages and commands that arrive meanwhile wait |
+//! | [`PhaseChanged`](Event::PhaseChanged) | powers down while the follower sleeps; its clock and its timers go on, and messages and commands that arrive meanwhile wait |
 //! | [`Fetch`](Event::Fetch) | gets the messages in the follower's mailbox, at this gateway, and hands them over; gives [`Unreachable`](Command::Unreachable) if it cannot, and [`Emptied`](Command::Emptied) if the mailbox has lost its messages |
 //! | [`Load`](Event::Load) | gets a library, from any place, and gives [`Loaded`](Command::Loaded) or [`Missing`](Command::Missing) |
 //! | [`Run`](Event::Run), [`Stop`](Event::Stop) | runs a function, with its libraries, and gives the [result](Command::Returned) |

@@ -18,7 +18,7 @@
 //!
 //! Gateways, followers and clients have each an id of their own, even if they share a process.
 //!
-//! The distance to another gateway is proposed once. The host repeats [`Command::Hops`] if it was refused,
+//! The distance to another gateway is proposed once. The host repeats [`Command::SetHops`] if it was refused,
 //! and from time to time, because a proposal may be lost.
 
 mod clients;
