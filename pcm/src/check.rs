@@ -1,10 +1,10 @@
 //! The promises as properties, and the scenarios that check them.
 //!
 //! This crate's tests, `selvedge check`, and programs that compose these machines run one list,
-//! [`scenarios`]. Real gateways, followers and clients explore every order of messages; a mailbox that
-//! is emptied, or a follower that sleeps, is a message that is lost or late. Where the paper's rule
-//! breaks a promise, the scenario comes twice under one name: with the published rule, which must break,
-//! and with ours, which must hold.
+//! [`scenarios`]. Real gateways, followers and clients explore every order of messages. A mailbox that
+//! is emptied is modelled as lost messages, a follower that sleeps as late messages. Where the paper's
+//! rule breaks a promise, two scenarios have one name: the first has this crate's rule, which must keep
+//! the promise, the second has the published rule, which must break it.
 
 mod errata;
 mod gateways;
@@ -26,7 +26,7 @@ pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
 pub use watch::{Notified, Watch};
 
-/// The scenarios: first those of our rules, which must hold, then those that must break.
+/// The scenarios: first those that must hold, then the pairs of this crate's rule and the paper's.
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();

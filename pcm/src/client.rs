@@ -67,9 +67,9 @@ pub enum Command {
     /// Cancel a task. [`Event::Answered`] or [`Event::Refused`] follows all the same; the task may have been
     /// answered before.
     Cancel(u64),
-    /// The present gateway cannot be reached. The client goes to the next gateway of its list, and
-    /// asks it at once for all that waits, unless it has asked each within [`Config::resend`]; then it asks
-    /// when that has passed. The host reports each failure once.
+    /// The present gateway cannot be reached. The client goes to the next gateway of its list, and sends it
+    /// all waiting requests at once. If it has tried each gateway within [`Config::resend`], it sends them
+    /// when that time has passed. The host reports each failure once.
     Unreachable,
 }
 
@@ -83,11 +83,12 @@ pub enum Event {
         number: u64,
         /// The answer.
         answer: Answer,
-        /// The followers whose equal votes made it, by id: none where no votes made it. Where the gateways had
-        /// the answer already, from another task with an equal function, they are those of that task.
+        /// The followers that voted for it, by id; empty if no votes made it. If the gateways had the answer
+        /// already, from another task with an equal function, these are the voters of that task.
         voters: Voters,
     },
-    /// A task is not run, or its answer is forgotten, or not waited for: [`Refusal`] is the reason.
+    /// A task is not run, or its answer is forgotten, or the gateway has no room for a waiting client:
+    /// [`Refusal`] is the reason.
     Refused {
         /// The task.
         number: u64,
@@ -99,7 +100,7 @@ pub enum Event {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Answers are overdue.
+    /// The time to send unanswered requests again.
     Resend,
 }
 
@@ -134,11 +135,10 @@ enum Wait {
     Cancelled,
 }
 
-/// A client. A request is sent again, and to other gateways, until it is answered; its function runs as
-/// one task all the same.
+/// A client. It repeats a request, also to other gateways, until it is answered. The function runs as one
+/// task all the same.
 ///
-/// A client counts its tasks from 1 in each of its lives. Requests of a former life are not answered
-/// here.
+/// A client counts its tasks from 1 in each of its lives. Answers to a former life are dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     config: Config,
@@ -149,8 +149,8 @@ pub struct Client {
     waits: BTreeMap<u64, Wait>,
     /// The number of requests in a row without an answer.
     unanswered: u8,
-    /// Whether a gateway sent it on to the present one, or could not be reached, and the present one was not
-    /// asked yet.
+    /// True if the former gateway sent it on, or could not be reached, and the present gateway has received
+    /// no request yet.
     is_sent_on: bool,
     /// The number of gateways that could not be reached since requests were last due.
     unreachable: usize,
@@ -186,13 +186,13 @@ impl Client {
         self.me
     }
 
-    /// The number that the next task gets.
+    /// The number of the next task.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         self.last + 1
     }
 
-    /// The gateway that it speaks to.
+    /// The gateway that it sends requests to.
     #[must_use]
     pub fn speaks_to(&self) -> NodeId {
         self.gateway().id
@@ -230,7 +230,8 @@ impl Client {
         self.unanswered = 0;
     }
 
-    /// The host cannot reach the present gateway. Until requests are due again each gateway is asked once.
+    /// Goes to the next gateway, because the host cannot reach the present one. Until requests are due again
+    /// each gateway is tried once.
     fn on_unreachable(&mut self, cx: &mut Context<'_, Self>) {
         self.go_elsewhere();
         self.is_sent_on = false;
@@ -249,7 +250,7 @@ impl Client {
         if self.waits.is_empty() {
             return;
         }
-        // One that it was sent on to is asked before it is passed over.
+        // The client asks a gateway that it was sent on to before it goes to another one.
         if core::mem::take(&mut self.is_sent_on) {
             return self.send_all(cx);
         }
@@ -270,7 +271,7 @@ impl Client {
             return Err(Reject::Misdirected(from));
         }
         match message {
-            // To a former life, which counted its tasks as this one does.
+            // For a former life, whose tasks have the same numbers.
             Message::Taken { task }
             | Message::Answer { task, .. }
             | Message::Refused { task, .. }
@@ -303,7 +304,7 @@ impl Client {
                 }
             }
             Message::Elsewhere => {
-                // Not at once: all gateways may give this answer.
+                // Requests are not sent at once: all gateways may reply so, and they would go round.
                 if from.id == self.gateway().id {
                     self.go_elsewhere();
                     self.is_sent_on = true;
@@ -326,7 +327,7 @@ impl Client {
         Ok(())
     }
 
-    /// A task waits no longer. Whether it did.
+    /// Ends the wait for a task. Returns true if it waited.
     fn end(&mut self, number: u64, cx: &mut Context<'_, Self>) -> bool {
         let has_ended = self.waits.remove(&number).is_some();
         if has_ended && self.waits.is_empty() {

@@ -1,6 +1,6 @@
 //! The assignment of followers to seats in units (PCM, section 4.3.2).
 //!
-//! Computed by each gateway alike, in whole numbers.
+//! Each gateway computes the same units: the arithmetic is in integers.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -35,7 +35,7 @@ pub enum Class {
 pub(crate) struct Standing {
     pub(crate) slot: Slot,
     pub(crate) id: NodeId,
-    /// In parts per million.
+    /// The availability, in parts per million.
     pub(crate) availability: u32,
     pub(crate) seat: Option<Seat>,
 }
@@ -51,9 +51,9 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// For so many followers, and units of `size`, from 1. No unit has fewer than three where there
-    /// are three for each, so few followers make few units; of a remainder that fills no unit, some
-    /// units have more than `size`.
+    /// The shape for this number of followers, and units of `size`, from 1. Units have three followers or more
+    /// if there are at least three in all, so few followers make few units. A remainder that is too small for
+    /// a unit makes some units larger than `size`.
     pub(crate) fn of(followers: usize, size: u16) -> Self {
         let size = usize::from(size.max(1));
         let units = followers.div_ceil(size).min(followers / 3);
@@ -106,7 +106,7 @@ pub(crate) fn class_of(place: u16, size: u16) -> Class {
     }
 }
 
-/// The units that were formed.
+/// The result of forming units.
 #[derive(Clone, Debug)]
 pub(crate) struct Formed {
     pub(crate) shape: Shape,
@@ -119,9 +119,9 @@ pub(crate) struct Formed {
 /// Gives each follower a seat.
 ///
 /// A follower keeps its class unless others are more available by `margin` (in parts per million), and
-/// its seat unless its class, or the number of units, changes. The others take the seats that are left:
-/// the most available one of its class the first, and back again with the next place, so that units are
-/// alike. O(n), and O(c log c) for the c followers that get another seat.
+/// its seat unless its class, or the number of units, changes. The other followers take the free seats by
+/// class and availability, place by place: through the units in order for one place and in reverse order
+/// for the next, so that units are alike. O(n), and O(c log c) for the c followers that get another seat.
 pub(crate) fn cluster(
     followers: impl Iterator<Item = Standing> + Clone,
     size: u16,
@@ -138,6 +138,7 @@ pub(crate) fn cluster(
     };
     let width = shape.width();
     let mut seats = vec![None; shape.units.saturating_mul(width)];
+    // The keys are not needed any more; their memory is.
     let mut unseated = keys;
     unseated.clear();
     for follower in followers {
@@ -161,8 +162,8 @@ pub(crate) fn cluster(
     }
 }
 
-/// Gives the seats that are left to these followers: in the order of keys classes come one after
-/// another, as the places do.
+/// Gives the free seats to these followers. The order of keys is the order of classes, as is the order of
+/// places.
 fn fill(seats: &mut [Option<Slot>], shape: Shape, unseated: &[u128]) -> Vec<(Slot, Seat)> {
     let width = shape.width();
     let mut moved = Vec::with_capacity(unseated.len());
@@ -171,7 +172,7 @@ fn fill(seats: &mut [Option<Slot>], shape: Shape, unseated: &[u128]) -> Vec<(Slo
         let places = shape.places(class, 0);
         for (turn, place) in places.enumerate() {
             for nth in 0..shape.units {
-                // Back and forth.
+                // In turn forwards and backwards, so that units are alike.
                 let unit = if turn % 2 == 0 {
                     nth
                 } else {
@@ -218,6 +219,6 @@ fn limits(keys: &mut [u128], shape: Shape) -> [u128; 2] {
         true => *keys.select_nth_unstable(at).1,
         false => u128::MAX,
     };
-    // The second one looks only behind the first, but a second pass over all is as simple, and cheap.
+    // The second limit lies behind the first, but a second pass over all keys is as simple, and cheap.
     [limit(shape.units), limit(shape.units + shape.performant)]
 }

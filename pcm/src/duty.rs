@@ -4,16 +4,16 @@ use selvedge_core::Span;
 use selvedge_core::settings::{self, OutOfRange, Setting};
 use serde::{Deserialize, Serialize};
 
-/// How a follower spends its time, over and over: it can be used, it does work of its own, it sleeps
-/// (PCM, Figure 2). Together at least 1 ms, and at most [`PERIOD_MAX`](Self::PERIOD_MAX).
+/// The periodic phases of a follower: it can be used, it does work of its own, it sleeps (PCM, Figure 2).
+/// Together at least 1 ms, and at most [`PERIOD_MAX`](Self::PERIOD_MAX).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct DutyCycle {
-    /// For how long it can be used, in ms.
+    /// The time in which it can be used, in ms.
     pub active_ms: u32,
-    /// For how long it does work of its own, in ms.
+    /// The time in which it does work of its own, in ms.
     pub busy_ms: u32,
-    /// For how long it sleeps, in ms.
+    /// The time in which it sleeps, in ms.
     pub asleep_ms: u32,
 }
 
@@ -41,7 +41,7 @@ impl DutyCycle {
         self.active_ms as u64 + self.busy_ms as u64 + self.asleep_ms as u64
     }
 
-    /// For which share of its time it can be used, in parts per million, rounded down.
+    /// The share of its time in which it can be used, in parts per million, rounded down.
     #[must_use]
     pub const fn availability(self) -> u32 {
         let parts = self.active_ms as u64 * MILLION;

@@ -1,4 +1,4 @@
-//! Which followers there are: the global topology table (PCM, section 4.3.1).
+//! The followers: the global topology table (PCM, section 4.3.1).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,15 +10,15 @@ use crate::clustering::{Seat, Slot, Standing};
 use crate::task::Library;
 use crate::{DutyCycle, Libraries};
 
-/// A follower at a gateway, as it reported itself.
+/// A follower's report of itself to its gateway.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Attachment {
     /// The follower in its present life.
     pub member: Member,
-    /// Counts in this life: each time the follower comes to a gateway, changes its report, or
-    /// learns that it was purged, it takes the next number. So of two entries the later one is known
-    /// (erratum Q3).
+    /// The number of the attachment in this life. The follower takes the next number each time that it
+    /// attaches to a gateway, changes its report, or learns that it was purged. So the later one of two
+    /// entries is known (erratum Q3).
     pub number: u32,
     /// The gateway that has its mailbox.
     pub gateway: NodeId,
@@ -29,14 +29,14 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Whether this was said later than `other`, of the same node.
+    /// Returns true if this report is later than `other`, of the same node.
     #[must_use]
     pub fn is_later(&self, other: &Self) -> bool {
         let is_same_life = self.member == other.member;
         self.member.supersedes(other.member) || is_same_life && self.number > other.number
     }
 
-    /// How many of these libraries it keeps.
+    /// The number of these libraries that it keeps.
     pub(crate) fn keeps(&self, libraries: &[Library]) -> usize {
         let kept = libraries.iter().filter(|it| self.libraries.contains(it));
         kept.count()
@@ -54,11 +54,11 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Left {
     follower: Attachment,
-    /// Which one it was that left.
+    /// The value of [`Followers::purged`] when it left.
     nth: u64,
 }
 
-/// All followers, and the last that left.
+/// All followers, and the followers that left last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Followers {
     limit: u32,
@@ -83,16 +83,16 @@ pub(crate) struct Followers {
 pub(crate) enum Attached {
     /// It is new, and sits in this slot.
     Joined(Slot),
-    /// It was attached in this life, and the report is newer than the known one.
+    /// It was attached, in this life or an earlier one, and the report is newer than the known one.
     Changed {
-        /// The follower as it was known before.
+        /// The life that was known before.
         former: Member,
         /// True if its availability has changed.
         is_other: bool,
     },
     /// The known report is as new, or newer.
     Stale,
-    /// There is no room.
+    /// The limit of followers is reached.
     Full,
 }
 
@@ -155,8 +155,9 @@ impl Followers {
         Attached::Joined(slot)
     }
 
-    /// Takes a follower out, unless more than this is known of it. Which life it was, and its seat, if it
-    /// was there. What comes later is no later than `follower`, or it counts anew. O(log n).
+    /// Removes a follower, unless a later report than `follower` is known. Returns its life and its seat, if it
+    /// was removed. While it is remembered only a report later than the removed one attaches it again.
+    /// O(log n).
     pub(crate) fn purge(&mut self, follower: &Attachment) -> Option<(Member, Option<Seat>)> {
         let id = follower.member.id;
         let &slot = self.by_id.get(&id)?;
@@ -204,7 +205,7 @@ impl Followers {
         self.by_id.len()
     }
 
-    /// Returns true if there is no room for another follower.
+    /// Returns true if the limit of followers is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.len() >= self.limit as usize
     }
@@ -233,7 +234,7 @@ impl Followers {
         })
     }
 
-    /// What contradicts what, if anything does. O(n log n).
+    /// The first contradiction, if there is one. O(n log n).
     #[cfg(feature = "check")]
     pub(crate) fn broken_invariant(&self) -> Option<&'static str> {
         let taken = self.slots.iter().filter(|it| it.is_some()).count();
@@ -252,7 +253,7 @@ impl Followers {
         let promises = [
             (
                 self.by_id.len() == taken && self.by_id.iter().all(is_found),
-                "a follower is not where its id says",
+                "an id leads to another follower's slot",
             ),
             (
                 taken + self.free.len() == self.slots.len(),
@@ -268,7 +269,7 @@ impl Followers {
             ),
             (
                 self.left.keys().all(|it| !self.by_id.contains_key(it)),
-                "a follower is there and has left",
+                "a follower is present and has left",
             ),
             (
                 taken <= self.limit as usize && self.left.len() <= self.tombstones as usize,
@@ -282,7 +283,7 @@ impl Followers {
         let id = follower.member.id;
         self.purged += 1;
         let nth = self.purged;
-        debug_assert!(!self.left.contains_key(&id), "one that left is not there");
+        debug_assert!(!self.left.contains_key(&id), "a follower leaves once");
         self.left.insert(id, Left { follower, nth });
         self.order.insert(nth, id);
         if self.order.len() > self.tombstones as usize

@@ -2,24 +2,24 @@
 //! with the other gateways (PCM, sections 4.1 to 4.3).
 //!
 //! Any gateway proposes the reports of its own followers and clients. One of them, the resource manager,
-//! leads the replica. It has units formed, gives a task to another unit when one does not answer in
-//! time, and takes out the followers of gateways that failed.
+//! leads the replica. It proposes to form units, gives a task to another unit when a unit does not answer
+//! in time, and purges the followers of gateways that failed.
 //!
-//! Gateways detect failures by heartbeats ([`Config::heartbeat`]). Where a membership service does it,
-//! its deltas are handed over, and `heartbeat` is zero.
+//! Gateways detect failures by heartbeats ([`Config::heartbeat`]). If a membership service detects them,
+//! the host hands over its deltas, and `heartbeat` is zero.
 //!
-//! # What the host does
+//! # The host's duties
 //!
 //! It stores facts, as [`durable`](selvedge_core::durable) describes, and delivers messages. A message
-//! from this gateway to a follower goes into the follower's mailbox here: the follower sent it a
-//! message, or is in the tables as its own. A message from one follower to another goes into the other
-//! one's mailbox, at the gateway that [`Tables::follower`](crate::Tables::follower) names; where it names
-//! none, the message is dropped, and sent again.
+//! from this gateway to a follower goes into the follower's mailbox at this gateway: the follower sent it
+//! a message, or is in the tables as its own. A message from one follower to another goes into the
+//! receiver's mailbox, at the gateway that [`Tables::follower`](crate::Tables::follower) names. If it names
+//! none, the host drops the message, and its sender repeats it.
 //!
-//! Gateways, followers and clients have each an id of their own, also where they share a process.
+//! Gateways, followers and clients have each an id of their own, even if they share a process.
 //!
-//! The distance to another gateway is proposed once: the host gives [`Command::Hops`] again
-//! where it was refused, and from time to time, for a proposal may be lost.
+//! The distance to another gateway is proposed once. The host repeats [`Command::SetHops`] if it was refused,
+//! and from time to time, because a proposal may be lost.
 
 mod clients;
 mod config;

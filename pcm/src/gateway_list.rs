@@ -4,28 +4,29 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId};
 
-/// The gateways of a node's list, and the one that it is at.
+/// The gateways of a node's list, and the present one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct GatewayList {
-    /// Each in its latest life that is known. One at least.
+    /// Each in its latest known life; at least one.
     gateways: Vec<Member>,
     at: usize,
 }
 
 impl GatewayList {
-    /// The node goes to the first one first. `None` where none is named.
+    /// A list at its first gateway; `None` if no gateway is named.
     pub(crate) fn new(gateways: impl IntoIterator<Item = NodeId>) -> Option<Self> {
         let gateways = gateways.into_iter().map(|id| Member::new(id.0, 0));
         let gateways: Vec<Member> = gateways.collect();
         (!gateways.is_empty()).then_some(Self { gateways, at: 0 })
     }
 
-    /// Goes to the next one; behind the last one the first comes.
+    /// Goes to the next gateway, after the last one to the first.
     pub(crate) fn go_on(&mut self) {
         self.at = (self.at + 1) % self.gateways.len().max(1);
     }
 
-    /// A node speaks as a gateway, in this life. Whether it is on the list. O(n) for n gateways.
+    /// Notes the life of a node that sent a gateway's message. Returns true if it is on the list. O(n) for n
+    /// gateways.
     pub(crate) fn meet(&mut self, from: Member) -> bool {
         let known = self.gateways.iter_mut().find(|it| it.id == from.id);
         let Some(known) = known else {

@@ -42,8 +42,8 @@
 //!
 //! The tables are one [replicated state](selvedge_replica): its ballot is the paper's era, its version
 //! the paper's index, so no two gateways have different tables with one label. An answer is an update
-//! that names the attempt and the orchestrator; the first one that is applied ends the task, and all
-//! that come later change nothing. A gateway answers a client when it has applied that update. A vote is
+//! that names the attempt and the orchestrator. The first answer that is applied ends the task, and all
+//! later ones change nothing. A gateway answers a client when it has applied that update. A vote is
 //! counted for the attempt that it names, once for each follower that the request named; a verdict is sent
 //! when the votes that are missing cannot change it, so it does not depend on the order in which they came.
 //!
@@ -135,9 +135,9 @@
 //! | event | cost |
 //! |---|---|
 //! | a task | two updates of the replica; at the followers' gateways two messages for each follower of the unit, a vote and its acknowledgement for each but one, and a verdict |
-//! | a follower that comes or goes | an update, O(log n) for n followers, and bytes that do not grow with n |
+//! | a follower that arrives or leaves | an update, O(log n) for n followers, and bytes that do not grow with n |
 //! | forming the units again | an update of a few bytes; O(n) at each gateway |
-//! | a keep-alive without news, or for which there is no room | O(log n), and nothing between gateways |
+//! | a keep-alive without news, or beyond the limit of followers | O(log n), and nothing between gateways |
 //!
 //! In bytes of frames between three gateways, for a function of 18 bytes and a result of 4. Most are ids:
 //! all of one byte, only those of gateways, or all of ten (EUI-64).
@@ -147,11 +147,12 @@
 //! | a task, its unit at the resource manager | 304 | 394 | 718 |
 //! | a task, its unit at all gateways in turn | 376 | 574 | 898 |
 //! | messages of followers and the client besides | 511 | 1,204 | 1,303 |
-//! | a follower that comes, or goes, at the resource manager | 132 | 150 | 330 |
+//! | a follower that arrives or leaves, at the resource manager | 132 | 150 | 330 |
 //! | a quiet second | 22 | 22 | 58 |
 //!
-//! A gateway's host that is a `selvedge_core::Driver` moves eight bytes for each follower behind one that
-//! comes or goes, besides. The page of [`follower`] has the memory of a follower.
+//! If a gateway's host is a `selvedge_core::Driver`, it also moves eight bytes for each follower that is
+//! behind the arriving or leaving one in the order of timers. The page of [`follower`] has the memory of a
+//! follower.
 //!
 //! # Features
 //!

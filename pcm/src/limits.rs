@@ -4,44 +4,43 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 use selvedge_core::wire::{MEMBER_MAX_LEN, varint_len};
 use serde::{Deserialize, Serialize};
 
-/// The limits of the tables, and the size of units. It is part of what is replicated, for all
-/// gateways must refuse and form the same.
+/// The limits of the tables, and the size of units. They are part of the replicated state, because all
+/// gateways must refuse the same updates and form the same units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Limits {
     /// The greatest number of followers: from 1. Default 4,096.
     pub followers: u32,
-    /// Of how many of a follower's libraries it is known that it keeps them: from 0. Default 4. The ones
-    /// that it got last count.
+    /// The number of libraries that are recorded for a follower, the latest ones: from 0. Default 4.
     pub libraries: u16,
     /// The number of followers that a unit should have: from 3 to 15. Default 5 (section 5a).
-    /// A unit has up to two more, where the followers left over make no unit of their own.
+    /// A unit has up to two more if the remaining followers are too few for a unit of their own.
     pub unit: u16,
-    /// By how much more available a follower must be to take another one's class, in parts per million: up
+    /// The difference of availability at which a follower takes another one's class, in parts per million: up
     /// to 1,000,000. Default 20,000.
     pub margin: u32,
-    /// Between how many gateways it is known how far they are from each other: from 1. Default 16.
+    /// The greatest number of gateways between which distances are recorded: from 1. Default 16.
     pub gateways: u16,
-    /// The number of former followers that are remembered: from 0. Default 1,024. A follower that is not
-    /// remembered may come back by a late message of its former gateway, until that gateway purges it.
+    /// The number of former followers that are remembered: from 0. Default 1,024. A late message of its former
+    /// gateway may bring back a follower that is not remembered, until that gateway purges it.
     pub tombstones: u32,
     /// The greatest number of open tasks: from 1. Default 256.
     pub open: u32,
-    /// The number of ended tasks whose answers are kept: from 1. Default 1,024.
+    /// The number of ended tasks that are kept with their answers: from 1. Default 1,024.
     pub done: u32,
     /// The number of results that are kept for functions that clients submit again: from 0. Default 256.
     pub cache: u32,
-    /// Of how many clients it is remembered which of their tasks are forgotten: from 1. Default 1,024. Of
-    /// one that is not remembered, a task may run twice.
+    /// The number of clients for which the tables remember that tasks are forgotten: from 1. Default 1,024. A
+    /// task of a client that is not remembered may run twice.
     pub clients: u32,
     /// The number of times that a task is given to a unit before it counts as unanswered: from 1. Default 5.
     pub attempts: u16,
     /// True if gateways count the votes themselves, so that no orchestrator has to be trusted (erratum Q5).
     /// It costs an update for each vote. Default no.
     pub counts_votes: bool,
-    /// The greatest length of a result in bytes: from 1. Default 256. It must fit into a
-    /// frame with what is around it, the ids of its voters among that:
-    /// [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult) says how much does.
+    /// The greatest length of a result in bytes: from 1. Default 256. It must fit into a frame together with
+    /// its task and the ids of its voters:
+    /// [`gateway::Reject::NoRoomForResult`](crate::gateway::Reject::NoRoomForResult) gives the room.
     pub result: u16,
 }
 
@@ -52,7 +51,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// No unit has more followers than this, whatever [`unit`](Self::unit) says.
+    /// The greatest number of followers of a unit, for any [`unit`](Self::unit).
     pub const UNIT_MOST: u16 = 17;
 
     /// The defaults.
@@ -94,7 +93,7 @@ impl Limits {
     /// The greatest length in bytes of the tables when they are sent whole, with functions of `code` bytes.
     #[must_use]
     pub const fn largest_state(&self, code: u32) -> u64 {
-        // Numbers in a varying length: of 32 bits up to 5 bytes, of 64 bits up to 10.
+        // Numbers of varying length: up to 5 bytes for 32 bits, up to 10 for 64 bits.
         let member = 20;
         let follower = member + 5 + 10 + 15 + 5 + 10 * self.libraries as u64;
         let seat = 1 + 5 + 3;
@@ -113,7 +112,7 @@ impl Limits {
         let unit = 15 + 2 * 15;
         let hops = self.gateways as u64 * self.gateways as u64 * 21;
         let mut sum = 1_024 + hops;
-        // One more of each while the oldest makes room.
+        // One more of each, because an entry is added before the oldest one is dropped.
         sum += (self.followers as u64 + 1) * (attached + unit);
         sum += (self.tombstones as u64 + 1) * left;
         sum += (self.open as u64 + 1) * open;
@@ -122,8 +121,8 @@ impl Limits {
         sum + (self.clients as u64 + 1) * client
     }
 
-    /// How many bytes an update with a result takes beside it: that of an orchestrator's word with all of
-    /// its unit as voters, or of a vote where gateways count.
+    /// The number of bytes of an update besides its result: of an orchestrator's answer with its whole unit as
+    /// voters, or of a vote if gateways count.
     pub(crate) const fn around_result(&self) -> usize {
         let task = MEMBER_MAX_LEN + varint_len(u64::MAX);
         let attempt = varint_len(u16::MAX as u64);

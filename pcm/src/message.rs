@@ -1,4 +1,4 @@
-//! Messages.
+//! Messages between gateways, followers and clients.
 
 use alloc::boxed::Box;
 
@@ -18,14 +18,14 @@ pub const KIND: u8 = 9;
 pub enum Message {
     /// Gateway to gateway: the tables.
     Tables(Box<selvedge_replica::Message<Update>>),
-    /// Resource manager to gateways, now and then: it is here.
+    /// Resource manager to gateways, periodically: it is up.
     Heartbeat {
-        /// The gateways that count as failed; and the one that it is for, where that decides no more.
+        /// The gateways that count as failed, and the receiver if it is no voter any more.
         ended: List<NodeId, 4>,
     },
-    /// Gateway to resource manager, or to all where none manages: it is here, too.
+    /// Gateway to resource manager, or to all gateways if none manages: it is up.
     Here,
-    /// Follower to its gateway: it is here (PCM, Figure 3, kind 1).
+    /// Follower to its gateway: it is up (PCM, Figure 3, kind 1).
     KeepAlive {
         /// [`Attachment::number`](crate::Attachment::number).
         number: u32,
@@ -34,58 +34,58 @@ pub enum Message {
         /// [`Attachment::libraries`](crate::Attachment::libraries).
         libraries: Libraries,
     },
-    /// Gateway to follower: with this attachment it was purged, and needs a later one.
+    /// Gateway to follower: this attachment was purged, so the follower needs a later one.
     Purged {
         /// The number of the attachment.
         number: u32,
     },
-    /// Gateway to followers of a unit: what to run.
+    /// Gateway to followers of a unit: a function to run.
     Run(Box<Run>),
-    /// Gateway to followers of a unit: of this task these attempts are over.
+    /// Gateway to followers of a unit: these attempts of the task have ended.
     Over {
         /// The task.
         task: TaskId,
-        /// This attempt, and those before it.
+        /// This attempt, and all before it.
         attempt: u16,
     },
-    /// Follower to its orchestrator; to its gateway where gateways count, and from an orchestrator that
-    /// waits for others: is the task over?
+    /// Follower to its orchestrator, or to its gateway where gateways count votes: its result. Also from an
+    /// orchestrator that waits for votes to its gateway, which answers if the task has ended.
     Vote {
         /// The task.
         task: TaskId,
-        /// In which attempt (erratum Q7).
+        /// The attempt (erratum Q7).
         attempt: u16,
         /// Its result.
         returned: Returned,
     },
-    /// To follower, from where its vote went: its vote is there, or is not needed any more.
+    /// Orchestrator or gateway to follower: its vote has arrived, or is not needed any more.
     Counted {
         /// The task.
         task: TaskId,
-        /// In which attempt.
+        /// The attempt.
         attempt: u16,
     },
-    /// Orchestrator to its gateway.
+    /// Orchestrator to its gateway: the answer of the unit.
     Verdict {
         /// The task.
         task: TaskId,
-        /// In which attempt.
+        /// The attempt.
         attempt: u16,
-        /// Under which orchestrator of the attempt.
+        /// The number of the orchestrator in the attempt.
         term: u16,
         /// The result of the vote.
         answer: Answer,
-        /// The followers whose votes made it.
+        /// The followers that voted for it.
         voters: Voters,
     },
-    /// Client to a gateway: run this.
+    /// Client to a gateway: a function to run.
     Submit {
         /// The client's number of the task.
         number: u64,
         /// The function to run.
         function: Function,
     },
-    /// Client to a gateway: do not.
+    /// Client to a gateway: a task to cancel.
     Cancel {
         /// The client's number of the task.
         number: u64,
@@ -101,17 +101,17 @@ pub enum Message {
         task: TaskId,
         /// The answer.
         answer: Answer,
-        /// The followers whose votes made it; where it was kept from another task, the voters of that task.
+        /// The followers that voted for it. If the answer was kept from another task, the voters of that task.
         voters: Voters,
     },
     /// Gateway to client: the task is not run.
     Refused {
         /// The task.
         task: TaskId,
-        /// Why.
+        /// The reason.
         why: Refusal,
     },
-    /// Gateway to follower or client: it reaches no quorum, or no manager; another gateway may.
+    /// Gateway to follower or client: it reaches no quorum, or no manager, and another gateway may.
     Elsewhere,
 }
 
@@ -125,23 +125,23 @@ impl wire::Message for Message {
     }
 }
 
-/// Why a gateway does not take a task.
+/// The reason why a gateway does not take a task.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Error,
 )]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Refusal {
-    /// As many tasks are open as may be, or as many clients wait at this gateway. Where the request was
-    /// sent twice, the other one may still find room: then it is run, and no client receives the answer.
+    /// The limit of open tasks, or of clients that wait at this gateway, is reached. If the request was sent
+    /// twice, the other copy may still find room: then it is run, and no client receives the answer.
     #[error(
-        "as many tasks are open, or clients wait here, as may be: ask again later, or raise \
+        "the limit of open tasks, or of clients that wait here, is reached: ask again later, or raise \
          `Limits::open` or the `clients` of gateways"
     )]
     Full,
-    /// It was over long ago; or it never came, and later tasks of its client are forgotten already.
-    #[error("the task was over long ago, and its answer is forgotten: raise `Limits::done`")]
+    /// It ended long ago; or it never arrived, and later tasks of its client are forgotten already.
+    #[error("the task ended long ago, and its answer is forgotten: raise `Limits::done`")]
     Forgotten,
-    /// It does not fit into what gateways send each other.
+    /// It does not fit into a frame.
     #[error("the function is too long for a frame: shorten it, or put parts of it into libraries")]
     TooLong,
 }

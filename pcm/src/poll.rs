@@ -8,37 +8,37 @@ use serde::{Deserialize, Serialize};
 use crate::Limits;
 use crate::task::{Answer, Returned, Voters, wins};
 
-/// The attempt, and what each follower returned, in the order in which it came.
+/// The attempt, and the followers' results, in order of arrival.
 #[cfg(feature = "check")]
 pub(crate) type Votes = (u16, Vec<(Member, Returned)>);
 
 /// The votes on one attempt of a task.
 ///
 /// A vote counts once, for the first value that its follower returned, and only from an elector
-/// (erratum Q7). Nothing is taken back (Figure 2, CO append-only). What is said late counts as what is
-/// said early: the value that more than half of the electors returned, or half of them and the
-/// orchestrator, is one value in whatever order votes come (erratum Q5).
+/// (erratum Q7). Nothing is taken back (Figure 2, CO append-only). A late vote counts as much as an early
+/// one: the value that more than half of the electors returned, or half of them and the orchestrator, is
+/// the same in any order of votes (erratum Q5).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Poll {
-    /// The result of each follower, in the order in which it came. Of former electors as well: a follower that is
+    /// The result of each follower, in order of arrival. Votes of former electors stay: a follower that is
     /// taken off the list may be put back on it.
     votes: Vec<(Member, Returned)>,
 }
 
 impl Poll {
-    /// Of no more followers votes are kept: a unit twice, and more.
+    /// The greatest number of votes that are kept: enough for two units.
     const MOST: usize = 2 * Limits::UNIT_MOST as usize;
 
-    /// A follower returned a value. Whether that is new.
+    /// Casts an elector's vote. Returns true if it is the elector's first.
     pub(crate) fn cast(&mut self, electors: &[Member], by: Member, value: Returned) -> bool {
         let is_new = electors.contains(&by) && self.votes.iter().all(|it| it.0 != by);
         if is_new {
             if self.votes.len() >= Self::MOST {
-                // Only a gateway that lies names so many followers in turn.
+                // Only a gateway that lies names more followers than two units have.
                 self.votes.retain(|it| electors.contains(&it.0));
             }
             if self.votes.is_empty() {
-                self.votes.reserve_exact(electors.len()); // Nothing is allocated for later ones.
+                self.votes.reserve_exact(electors.len()); // Later votes allocate nothing.
             }
             self.votes.push((by, value));
         }
@@ -51,7 +51,7 @@ impl Poll {
         self.votes.clone()
     }
 
-    /// A follower returned a value, whoever it is. Under a published rule only.
+    /// Casts the vote of any follower. Under a published rule only.
     pub(crate) fn cast_by_any(&mut self, by: Member, value: Returned) {
         if self.votes.iter().all(|it| it.0 != by) {
             self.votes.push((by, value));
@@ -66,12 +66,12 @@ impl Poll {
     }
 
     /// The result of the votes by the paper (section 4.4): the first value that half of the electors
-    /// returned, without waiting for the others. Where all have voted and none has as much, of those with
-    /// the most votes the orchestrator's own, or the one that had so many first; where one has the most
-    /// and that is less than half, nothing is said. Under a published rule only.
+    /// returned, without waiting for the others. If all have voted, no value has half of the votes, and
+    /// several have the most: the orchestrator's own among these, or the first one that had this number. If a
+    /// single value has the most, and less than half, there is no result. Under a published rule only.
     pub(crate) fn first_half(&self, electors: &[Member], orchestrator: Member) -> Option<Answer> {
         let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
-        // In the order in which values come to their numbers of votes.
+        // The number of votes of a value after each vote, in order of arrival.
         let mut counted: Vec<(usize, &Returned)> = Vec::new();
         for (_, value) in cast {
             let before = counted.iter().filter(|it| it.1 == value).count();
@@ -109,8 +109,8 @@ impl Poll {
         let own = cast.clone().find(|it| it.0 == orchestrator);
         let own = own.map(|it| &it.1);
         let count = |value: &Returned| cast.clone().filter(|it| it.1 == *value).count();
-        // Where nobody has voted all may return the same; one that nobody has returned yet has a vote less
-        // than each of those that somebody has.
+        // Without a vote any value may win. Later the values with votes are enough to look at, because a
+        // new value can get fewer votes than each of them can.
         let mut is_open = open == all;
         for (_, value) in cast.clone() {
             let votes = count(value);
@@ -124,9 +124,9 @@ impl Poll {
         (!is_open).then_some(Answer::NoMajority)
     }
 
-    /// The electors that have returned what the votes came to, by id. Those that did so after it was certain
-    /// are among them. O(m^2) comparisons of ids for m electors: a sort would take more of a device's flash
-    /// than all the rest of a poll.
+    /// The electors that have returned the answer, by id, including electors that returned it after it was
+    /// certain. O(m^2) comparisons of ids for m electors: a sort would take more of a device's flash than all
+    /// the rest of a poll.
     pub(crate) fn voters(&self, electors: &[Member], answer: &Answer) -> Voters {
         let cast = self.votes.iter().filter(|it| electors.contains(&it.0));
         let equal = cast.filter(|it| it.1.comes_to(answer));
@@ -220,7 +220,7 @@ mod tests {
         );
         assert!(poll.cast(&electors, Member::new(2, 0), returned(7)));
         assert!(!poll.cast(&electors, Member::new(2, 0), returned(7)));
-        // Two are gone: one is left, and its vote decides.
+        // Two electors have left: the vote of the third decides.
         assert_eq!(poll.verdict(&[electors[1]], electors[1]), value(7));
     }
 
@@ -275,7 +275,7 @@ mod tests {
             prop_assert_eq!(reported, end);
         }
 
-        /// What is said before all have voted is what is said of any votes that are missing.
+        /// The verdict on incomplete votes: the verdict to which all possible missing votes lead.
         #[test]
         fn a_verdict_is_said_as_soon_as_it_is_certain(
             votes in proptest::collection::vec(proptest::option::of(0..3_u8), 1..6),

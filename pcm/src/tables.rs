@@ -31,23 +31,23 @@ pub enum Update {
         /// The number of times that they were formed before: a second request made meanwhile does nothing.
         after: u64,
     },
-    /// A client wants a task done.
+    /// A client submits a task.
     Submit {
-        /// Which one.
+        /// The task.
         task: TaskId,
         /// The function to run.
         function: Function,
     },
     /// No unit answers in time: the task goes to another unit.
     Retry {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// The number of times that it was given to a unit before.
         after: u16,
     },
     /// The answer of a unit.
     Answer {
-        /// Which task.
+        /// The task.
         task: TaskId,
         /// The attempt; only the present one counts (erratum Q4).
         attempt: u16,
@@ -55,12 +55,12 @@ pub enum Update {
         term: u16,
         /// The answer.
         answer: Answer,
-        /// The followers whose votes made it: present electors only, and enough of them.
+        /// The followers that voted for it: present electors only, and enough of them.
         voters: Voters,
     },
     /// The result of a follower, where gateways count the votes ([`Limits::counts_votes`]).
     Vote {
-        /// Of which task.
+        /// The task.
         task: TaskId,
         /// The attempt; only the present one counts.
         attempt: u16,
@@ -69,7 +69,7 @@ pub enum Update {
         /// Its result.
         returned: Returned,
     },
-    /// The client does not want it any more.
+    /// The client cancels a task.
     Cancel(TaskId),
     /// The distance between two gateways.
     Hops(Hops),
@@ -78,19 +78,19 @@ pub enum Update {
 /// The outcome of an update.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Nothing changed: as much, or more, was known.
+    /// Nothing changed: the tables contain as new a state, or a newer one.
     Stale,
-    /// Nothing changed: there is no room for this follower.
+    /// Nothing changed: the limit of followers excludes this one.
     NoRoom(NodeId),
-    /// Nothing changed: there is no room for this task.
+    /// Nothing changed: the limit of open tasks excludes this one.
     Full(TaskId),
     /// A follower is new, or a later report of it is known.
     Attached {
         /// The follower.
         follower: NodeId,
-        /// The tasks in which a former life of it took part; it does not any more.
+        /// The tasks in which its former life took part, and from which it is removed.
         tasks: Vec<TaskId>,
-        /// True if units may be formed better than before.
+        /// True if forming the units again may improve them.
         is_other: bool,
     },
     /// A follower was purged, and does not take part in these tasks any more.
@@ -106,14 +106,14 @@ pub enum Outcome {
     Measured,
     /// A task is given to a unit, or waits for one.
     Assigned {
-        /// Which one.
+        /// The task.
         task: TaskId,
         /// The followers that it was given to before.
         former: Option<Assignment>,
     },
     /// A vote is counted.
     Voted {
-        /// Of which task.
+        /// The task.
         task: TaskId,
         /// The attempt.
         attempt: u16,
@@ -122,16 +122,16 @@ pub enum Outcome {
     },
     /// Nothing changed: the task is open.
     Open(TaskId),
-    /// A task is over from now on.
+    /// A task has ended.
     Ended {
-        /// Which one.
+        /// The task.
         task: TaskId,
         /// The followers that it was given to.
         former: Option<Assignment>,
     },
-    /// Nothing changed: the task is over.
+    /// Nothing changed: the task has ended before.
     Done(TaskId),
-    /// A task was over long ago: its answer is forgotten.
+    /// Nothing changed: the task ended long ago, and its answer is forgotten.
     Forgotten(TaskId),
 }
 
@@ -167,7 +167,7 @@ impl Tables {
         }
     }
 
-    /// The same under rules that break promises.
+    /// The same tables under rules that break promises.
     #[cfg(feature = "check")]
     #[must_use]
     pub fn published(mut self, rules: &[crate::Published]) -> Self {
@@ -192,7 +192,7 @@ impl Tables {
         self.followers.iter()
     }
 
-    /// The life of a follower and the number of its last known attachment, also where it left. O(log n).
+    /// The life of a follower and the number of its last known attachment, even if it has left. O(log n).
     #[must_use]
     pub fn last_attachment(&self, id: NodeId) -> Option<(Member, u32)> {
         let last = self.followers.get(id).or_else(|| self.followers.left(id));
@@ -224,13 +224,13 @@ impl Tables {
         self.units.len()
     }
 
-    /// The unit of a follower; nothing while it waits for one. O(log n).
+    /// The unit of a follower; `None` while it waits for one. O(log n).
     #[must_use]
     pub fn unit_of(&self, id: NodeId) -> Option<u32> {
         Some(self.followers.seat_of(id)?.unit)
     }
 
-    /// The class of a follower in its unit; nothing while it waits for one. O(log n).
+    /// The class of a follower in its unit; `None` while it waits for one. O(log n).
     #[must_use]
     pub fn class_of(&self, id: NodeId) -> Option<Class> {
         let seat = self.followers.seat_of(id)?;
@@ -257,7 +257,7 @@ impl Tables {
         are_few || self.units.want_clustering(followers)
     }
 
-    /// The answer of a task; nothing while it is open, or not known. O(log n).
+    /// The answer of a task; `None` while it is open or unknown. O(log n).
     #[must_use]
     pub fn answer(&self, task: TaskId) -> Option<&Answer> {
         match self.tasks.get(task) {
@@ -266,8 +266,8 @@ impl Tables {
         }
     }
 
-    /// The followers whose votes made a task's answer, by id; none while it is open, or not known. Where the
-    /// answer was kept from another task, they are those of that one. O(log n).
+    /// The followers that voted for a task's answer, by id; empty while it is open or unknown. If the answer
+    /// was kept from another task, these are the voters of that task. O(log n).
     #[must_use]
     pub fn voters(&self, task: TaskId) -> &[NodeId] {
         match self.tasks.get(task) {
@@ -276,14 +276,14 @@ impl Tables {
         }
     }
 
-    /// The votes on a task that gateways have counted, in which attempt.
+    /// The present attempt of a task, and the votes that gateways have counted in it.
     #[cfg(feature = "check")]
     pub(crate) fn votes(&self, task: TaskId) -> Option<crate::poll::Votes> {
         let open = self.open_task(task)?;
         Some((open.attempts, open.poll.votes()))
     }
 
-    /// Which followers run a task; nothing where none do. O(log n).
+    /// The followers that run a task; `None` if no unit has it. O(log n).
     #[must_use]
     pub fn assignment(&self, task: TaskId) -> Option<&Assignment> {
         match self.tasks.get(task) {
@@ -292,14 +292,14 @@ impl Tables {
         }
     }
 
-    /// How many tasks the unit has that runs this one; 0 where none does. O(log n).
+    /// The number of tasks of the unit that runs this one; 0 if no unit has it. O(log n).
     #[must_use]
     pub fn load_of(&self, task: TaskId) -> u32 {
         let unit = self.open_task(task).and_then(|it| it.unit);
         unit.map_or(0, |it| self.units.tasks(it))
     }
 
-    /// A task that is not over. O(log n).
+    /// The record of an open task. O(log n).
     #[must_use]
     pub fn open_task(&self, task: TaskId) -> Option<&Open> {
         match self.tasks.get(task) {
@@ -308,7 +308,7 @@ impl Tables {
         }
     }
 
-    /// Whether an attempt of a task is over. O(log n).
+    /// Returns true if an attempt of a task has ended. O(log n).
     #[must_use]
     pub fn is_past(&self, task: TaskId, attempt: u16) -> bool {
         match self.tasks.get(task) {
@@ -318,24 +318,24 @@ impl Tables {
         }
     }
 
-    /// All tasks that are not over, by id. O(n) for n tasks that are kept.
+    /// All open tasks, by id. O(n) for n tasks that are kept.
     pub fn open(&self) -> impl Iterator<Item = (TaskId, &Open)> {
         self.tasks.open()
     }
 
-    /// Each two gateways that are not one link from each other, by id.
+    /// All pairs of gateways that are not one link from each other, by id.
     pub(crate) fn far(&self) -> impl Iterator<Item = Hops> + '_ {
         self.hops.far()
     }
 
-    /// Returns true if there is no room for the distance between these gateways. O(g^2) for g gateways.
+    /// Returns true if the limit of gateways excludes the distance between these. O(g^2) for g gateways.
     pub(crate) fn lacks_room_for(&self, hops: Hops) -> bool {
         !self.hops.knows(hops) && !self.hops.has_room(hops)
     }
 
-    /// What an update comes to, if it would change nothing: it need not be proposed. O(log n); for
-    /// [`Hops`](Update::Hops) O(g^2) for g gateways, and O(length) for a function where no task more can
-    /// be open.
+    /// The outcome of an update that would change nothing, so that it need not be proposed; `None` if it would
+    /// change the tables. O(log n); for [`Hops`](Update::Hops) O(g^2) for g gateways, and O(length) for a
+    /// function if no further task can be open.
     #[must_use]
     pub fn known(&self, update: &Update) -> Option<Outcome> {
         let stale = |is_stale: bool| is_stale.then_some(Outcome::Stale);
@@ -382,6 +382,8 @@ impl Tables {
             } => match self.open_task(task) {
                 Some(_) if self.is_long(returned) => Some(Outcome::Stale),
                 Some(open) if self.takes_vote(task, attempt, by) => {
+                    // When an elector has left, the votes of the others may be enough. No update ends the
+                    // task then but a repeated vote, so a vote that was counted before is not known.
                     let is_counted = open.poll.vote(by).is_some() && open.verdict().is_none();
                     is_counted.then_some(Outcome::Voted { task, attempt, by })
                 }

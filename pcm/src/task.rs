@@ -29,7 +29,7 @@ pub struct Library(pub u64);
 /// The libraries that a follower keeps.
 pub type Libraries = List<Library, 2>;
 
-/// A function with its arguments. Without state: it returns the same wherever it runs.
+/// A function with its arguments. It has no state: it returns the same at any follower.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Function {
@@ -49,7 +49,7 @@ impl Function {
         }
     }
 
-    /// The digest that identifies it: equal functions return the same. O(length).
+    /// The digest that identifies it: functions with equal digests return the same. O(length).
     #[must_use]
     pub fn digest(&self) -> Digest {
         let mut hash = Sha256::new();
@@ -82,7 +82,7 @@ impl fmt::Debug for Digest {
 pub enum Returned {
     /// A value.
     Value(Bytes),
-    /// Nothing: it failed, or went beyond a limit of the follower. Votes are equal where their kinds are.
+    /// Nothing: it failed, or went beyond a limit of the follower. Votes with equal kinds are equal.
     Failed(Failure),
 }
 
@@ -103,10 +103,10 @@ impl Returned {
 )]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Failure {
-    /// Its code is no function of what it needs, or does not call one as it has to be called.
-    #[error("it calls no function: name one that is there, with the arguments that it takes")]
+    /// Its code is no call, calls a function that its libraries lack, or passes wrong arguments.
+    #[error("it calls no function: call an existing one with the arguments that it takes")]
     NoFunction,
-    /// A library that it needs cannot be had.
+    /// A library that it needs cannot be loaded.
     #[error("a library that it needs is missing: load it where followers get libraries")]
     NoLibrary,
     /// Its code is longer than a follower keeps, or it needs more libraries.
@@ -136,8 +136,8 @@ pub enum Failure {
     Host,
 }
 
-/// The followers whose equal votes made an answer, each once, by id; none where no votes made it. They are
-/// [`Limits::UNIT_MOST`](crate::Limits::UNIT_MOST) at most.
+/// The followers that voted for an answer, each once, by id; empty if no votes made it. At most
+/// [`Limits::UNIT_MOST`](crate::Limits::UNIT_MOST).
 pub type Voters = List<NodeId, 5>;
 
 /// The answer to a task.
@@ -148,11 +148,11 @@ pub enum Answer {
     Value(Bytes),
     /// The function failed in the same way at enough followers of one unit.
     Failed(Failure),
-    /// All followers of its unit answered, and too few of them the same (erratum Q5).
+    /// No value can get enough votes of its unit any more (erratum Q5).
     NoMajority,
-    /// No unit answered in time, as often as it was given to one.
+    /// No unit answered in time, in any attempt.
     Unanswered,
-    /// The client did not want it any more.
+    /// The client cancelled it.
     Cancelled,
 }
 
@@ -173,7 +173,7 @@ pub struct Assignment {
     pub attempt: u16,
     /// Counts the orchestrators of this attempt (erratum Q6).
     pub term: u16,
-    /// The followers of its unit that got the task and are still here, the orchestrator first.
+    /// The followers of its unit that got the task and have not left it, the orchestrator first.
     pub electors: List<Member, 5>,
 }
 
@@ -185,7 +185,7 @@ impl Assignment {
     }
 
     /// Returns true if these followers can have made this answer: enough of the electors, each once, by
-    /// id; none where no votes made it. O(m^2) for m electors.
+    /// id; empty if no votes made it. O(m^2) for m electors.
     pub(crate) fn can_have_made(&self, answer: &Answer, voters: &[NodeId]) -> bool {
         match answer {
             Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => voters.is_empty(),

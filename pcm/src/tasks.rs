@@ -9,18 +9,18 @@ use crate::Limits;
 use crate::poll::Poll;
 use crate::task::{Answer, Assignment, Bytes, Digest, Function, Returned, TaskId, Voters};
 
-/// A task that is not over.
+/// An open task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Open {
     /// The function.
     pub function: Function,
     /// The number of times that it was given to a unit.
     pub attempts: u16,
-    /// The followers that run it; nothing while no unit can.
+    /// The followers that run it; `None` while it waits for a unit.
     pub assignment: Option<Assignment>,
     /// The votes of the present attempt, where gateways count them.
     pub(crate) poll: Poll,
-    /// For which unit it counts: that of its orchestrator.
+    /// The unit that it counts for: the orchestrator's.
     pub(crate) unit: Option<u32>,
 }
 
@@ -35,17 +35,17 @@ impl Open {
     }
 }
 
-/// A task that is over.
+/// A task that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Done {
     /// The answer.
     pub(crate) answer: Answer,
-    /// The followers whose votes made it.
+    /// The followers that voted for it.
     pub(crate) voters: Voters,
 }
 
 impl From<Answer> for Done {
-    /// An answer that no votes made.
+    /// An answer without voters.
     fn from(answer: Answer) -> Self {
         let voters = Voters::new();
         Self { answer, voters }
@@ -71,11 +71,11 @@ struct Forgotten {
     client: Member,
     /// The highest number of them.
     number: u64,
-    /// Which task that was forgotten it was.
+    /// The value of [`Tasks::count`] when it was forgotten.
     nth: u64,
 }
 
-/// All tasks that are not over, and the last ones that are.
+/// All open tasks, and the tasks that ended last.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Tasks {
     limits: Limits,
@@ -83,7 +83,7 @@ pub(crate) struct Tasks {
     /// The followers that take part in each task.
     electors: BTreeSet<(NodeId, TaskId)>,
     open: u32,
-    /// In the order in which they ended.
+    /// The ended tasks, in the order in which they ended.
     done: VecDeque<TaskId>,
     forgotten: BTreeMap<NodeId, Forgotten>,
     /// The clients of `forgotten`, by [`Forgotten::nth`].
@@ -91,7 +91,7 @@ pub(crate) struct Tasks {
     /// The number of tasks that were forgotten.
     count: u64,
     results: BTreeMap<Digest, Cached>,
-    /// In the order in which they came.
+    /// The keys of `results`, in the order in which they were added.
     cached: VecDeque<Digest>,
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Known<'a> {
     New,
     Open(&'a Open),
     Done(&'a Done),
-    /// It was over, and is forgotten.
+    /// It has ended, and its answer is forgotten.
     Forgotten,
 }
 
@@ -147,12 +147,12 @@ impl Tasks {
         Some(Done { answer, voters })
     }
 
-    /// Returns true if no task more can be open.
+    /// Returns true if no further task can be open.
     pub(crate) const fn is_full(&self) -> bool {
         self.open >= self.limits.open
     }
 
-    /// A task that nothing was known of, and that no unit runs yet.
+    /// Adds a new task, which no unit runs yet.
     pub(crate) fn begin(&mut self, id: TaskId, function: Function) {
         debug_assert_eq!(self.get(id), Known::New, "a task begins once");
         let open = Open {
@@ -166,14 +166,14 @@ impl Tasks {
         self.open += 1;
     }
 
-    /// A task that nothing was known of, and that is over.
+    /// Adds a new task that has ended already.
     pub(crate) fn begin_done(&mut self, id: TaskId, done: Done) {
         debug_assert_eq!(self.get(id), Known::New, "a task begins once");
         self.tasks.insert(id, Task::Done(done));
         self.retire(id);
     }
 
-    /// Gives an open task to the followers of a unit, or to none. The unit that it counted for.
+    /// Gives an open task to the followers of a unit, or to none. Returns the unit that it counted for.
     pub(crate) fn assign(&mut self, id: TaskId, to: Option<(u32, Assignment)>) -> Option<u32> {
         let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
             return None;
@@ -194,7 +194,7 @@ impl Tasks {
         former
     }
 
-    /// A task that is open is over. The unit that it counted for.
+    /// Ends an open task. Returns the unit that it counted for.
     pub(crate) fn end(&mut self, id: TaskId, done: Done) -> Option<u32> {
         let unit = self.assign(id, None);
         let Some(task) = self.tasks.get_mut(&id) else {
@@ -221,8 +221,8 @@ impl Tasks {
         unit
     }
 
-    /// A follower of the present attempt votes. Returns the result of the votes, if more cannot
-    /// change it.
+    /// Casts the vote of a follower of the present attempt. Returns the result of the votes, if more votes
+    /// cannot change it.
     pub(crate) fn vote(&mut self, id: TaskId, by: Member, returned: Returned) -> Option<Done> {
         let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
             return None;
@@ -232,7 +232,7 @@ impl Tasks {
         open.verdict()
     }
 
-    /// Another answer of a task that is over. Under a published rule only.
+    /// Replaces the answer of a task that has ended. Under a published rule only.
     pub(crate) fn replace(&mut self, id: TaskId, done: Done) {
         self.tasks.insert(id, Task::Done(done));
     }
@@ -243,8 +243,8 @@ impl Tasks {
         from.take_while(move |it| it.0 == elector).map(|it| it.1)
     }
 
-    /// A follower does not take part in a task any more; where it was the orchestrator, the next one
-    /// is. The unit for which the task counted, where no follower is left: no unit runs it.
+    /// Removes a follower from a task. If it was the orchestrator, the next follower is. If no follower is
+    /// left, no unit runs the task, and the unit that it counted for is returned.
     pub(crate) fn remove_elector(&mut self, id: TaskId, elector: Member) -> Option<u32> {
         let Some(Task::Open(open)) = self.tasks.get_mut(&id) else {
             return None;
@@ -262,7 +262,7 @@ impl Tasks {
         open.unit.take()
     }
 
-    /// For which unit an open task counts from now on.
+    /// Changes the unit that an open task counts for.
     pub(crate) fn count_for(&mut self, id: TaskId, unit: Option<u32>) {
         if let Some(Task::Open(open)) = self.tasks.get_mut(&id) {
             open.unit = unit;
@@ -299,18 +299,18 @@ impl Tasks {
             ),
             (
                 open().flat_map(electors).collect::<BTreeSet<_>>() == self.electors,
-                "a follower's tasks are not those that it is in",
+                "the tasks of a follower differ from the tasks that name it",
             ),
             (
                 !open()
                     .filter_map(|it| it.1.assignment.as_ref())
                     .any(is_empty),
-                "nobody runs a task that is given to a unit",
+                "a task of a unit has no followers",
             ),
             (
                 self.done.iter().all(is_over)
                     && self.done.len() + open().count() == self.tasks.len(),
-                "a task is neither open nor over",
+                "a task is neither open nor ended",
             ),
             (
                 self.cached.len() == self.results.len()
@@ -343,7 +343,7 @@ impl Tasks {
         }
     }
 
-    /// A task that is over comes to the end of the queue in which it is forgotten.
+    /// Puts an ended task at the end of the queue, and forgets the first one if the queue is full.
     fn retire(&mut self, id: TaskId) {
         self.done.push_back(id);
         if self.done.len() > self.limits.done as usize
@@ -354,7 +354,7 @@ impl Tasks {
         }
     }
 
-    /// Remembers of the client that this task is forgotten. O(log n) for n clients.
+    /// Remembers for the client that this task is forgotten. O(log n) for n clients.
     fn forget(&mut self, id: TaskId) {
         self.count += 1;
         let (node, nth) = (id.client.id, self.count);

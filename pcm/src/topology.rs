@@ -1,4 +1,4 @@
-//! Where the resource manager should be (PCM, section 4.2, Figure 4).
+//! The best gateway for the resource manager (PCM, section 4.2, Figure 4).
 
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Hops {
-    /// The one.
+    /// A gateway.
     pub one: NodeId,
-    /// The other.
+    /// Another gateway.
     pub other: NodeId,
     /// The number of links between them.
     pub hops: u8,
 }
 
 impl Hops {
-    /// Both ways alike.
+    /// A key that is equal for both directions.
     fn key(self) -> (NodeId, NodeId) {
         (self.one.min(self.other), self.one.max(self.other))
     }
 }
 
-/// How far gateways are from each other: one link, where nothing else is known.
+/// The distances between gateways: one link, unless another distance is known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Topology {
-    /// How many gateways there are at most.
+    /// The greatest number of gateways with known distances.
     limit: u16,
     hops: BTreeMap<(NodeId, NodeId), u8>,
 }
@@ -41,19 +41,19 @@ impl Topology {
         }
     }
 
-    /// Whether this is known.
+    /// Returns true if this distance is known already.
     pub(crate) fn knows(&self, hops: Hops) -> bool {
         self.between(hops.one, hops.other) == hops.hops || hops.one == hops.other
     }
 
-    /// Whether the distance of these gateways finds room. O(g^2) for g gateways.
+    /// Returns true if there is room for the distance of these gateways. O(g^2) for g gateways.
     pub(crate) fn has_room(&self, hops: Hops) -> bool {
         let mut known: BTreeSet<NodeId> = self.hops.keys().flat_map(|it| [it.0, it.1]).collect();
         known.extend([hops.one, hops.other]);
         known.len() <= self.limit.into()
     }
 
-    /// Takes in how far two gateways are from each other. Whether that changes anything.
+    /// Stores the distance of two gateways. Returns true if that changes anything.
     pub(crate) fn learn(&mut self, hops: Hops) -> bool {
         if self.knows(hops) || !self.has_room(hops) {
             return false;
@@ -65,7 +65,7 @@ impl Topology {
         true
     }
 
-    /// Each two gateways that are not one link from each other.
+    /// All pairs of gateways that are not one link from each other.
     pub(crate) fn far(&self) -> impl Iterator<Item = Hops> + '_ {
         let all = self.hops.iter();
         all.map(|(&(one, other), &hops)| Hops { one, other, hops })
@@ -80,8 +80,8 @@ impl Topology {
     }
 
     /// The gateway from which all followers are reached over the fewest links: for each gateway, its
-    /// followers times the links to it. Of those that are alike the one from which all gateways are
-    /// reached over the fewest, then the present one, then that with the lowest id.
+    /// followers times the links to it. Among equals it is the gateway that reaches all gateways over the
+    /// fewest links, then the present manager, then the gateway with the lowest id.
     pub(crate) fn best(
         &self,
         gateways: &[NodeId],

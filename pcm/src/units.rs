@@ -1,4 +1,4 @@
-//! Calculus units: few followers each, that run a function together (PCM, section 4.3.2).
+//! Calculus units: small groups of followers that run a function together (PCM, section 4.3.2).
 
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -10,7 +10,7 @@ use crate::clustering::{
     Class, Formed, Seat, Slot, Standing, class_of, cluster, performant_places,
 };
 
-/// A unit's standing.
+/// The counts of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Unit {
     /// The number of its followers.
@@ -21,8 +21,8 @@ struct Unit {
     tasks: u32,
 }
 
-/// Which unit a task goes to; the least is the best (section 4.3.2: units with all their performant
-/// quorum first).
+/// The order in which units are given tasks; the least is the best (section 4.3.2: units with their whole
+/// performant quorum first).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 struct Preference {
     lacks_quorum: bool,
@@ -40,12 +40,12 @@ pub(crate) struct Units {
     size: u16,
     /// The number of places of each unit in `seats`.
     width: u32,
-    /// Unit by unit.
+    /// The followers by seat, unit by unit.
     seats: Vec<Option<Slot>>,
     units: Vec<Unit>,
     /// The units with an orchestrator, the best first.
     ready: BTreeSet<Preference>,
-    /// The units with room, those with the fewest followers first.
+    /// The units with room, by their number of followers.
     roomy: BTreeSet<(u32, u32)>,
     /// The number of units that have fewer than an orchestrator and a performant follower.
     broken: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Units {
 }
 
 impl Units {
-    /// No units, which will have `size` followers each.
+    /// An empty set of units, for `size` followers each.
     pub(crate) const fn new(size: u16) -> Self {
         Self {
             size,
@@ -68,7 +68,7 @@ impl Units {
         }
     }
 
-    /// Forms the units again, without tasks. The followers that have another seat now. O(n) for n
+    /// Forms the units again, without tasks. Returns the followers that have another seat now. O(n) for n
     /// followers; see [`cluster`].
     pub(crate) fn recluster(
         &mut self,
@@ -101,7 +101,7 @@ impl Units {
         moved
     }
 
-    /// A follower takes a seat in the unit that has the fewest followers; none where all are full.
+    /// Gives a follower a seat in the unit with the fewest followers; `None` if all units are full.
     pub(crate) fn join(&mut self, slot: Slot) -> Option<Seat> {
         let &(_, unit) = self.roomy.first()?;
         let place = self.places(unit).iter().position(Option::is_none)?;
@@ -113,8 +113,8 @@ impl Units {
         Some(seat)
     }
 
-    /// A follower is gone. Where it was the orchestrator, the most available one of its unit takes its
-    /// place: that one, and its seat.
+    /// Removes a follower. If it was the orchestrator, the most available follower of its unit takes its seat:
+    /// returns that follower and the seat.
     pub(crate) fn leave(
         &mut self,
         seat: Seat,
@@ -128,7 +128,7 @@ impl Units {
             }
             let places = units.places(seat.unit).iter().enumerate();
             let others = places.filter_map(|(place, slot)| Some((place, (*slot)?)));
-            // Of equals the one with the first place.
+            // Among equals it is the follower with the first place.
             let best = others.min_by_key(|&(_, slot)| core::cmp::Reverse(availability(slot)));
             let Some((place, slot)) = best else { return };
             let former = Seat {
@@ -142,7 +142,7 @@ impl Units {
         moved
     }
 
-    /// A task goes to this unit, or is over.
+    /// Counts a task that this unit gets, or that has ended there.
     pub(crate) fn count_task(&mut self, unit: u32, begins: bool) {
         self.change(unit, |units| {
             if let Some(it) = units.units.get_mut(unit as usize) {
@@ -154,7 +154,7 @@ impl Units {
         });
     }
 
-    /// The unit that should run a task; another one than this, if there is one.
+    /// The unit that should run a task, and another one than `except` if possible.
     pub(crate) fn best(&self, except: Option<u32>) -> Option<u32> {
         let mut ready = self.ready.iter().map(|it| it.unit);
         let best = ready.next()?;
@@ -164,7 +164,7 @@ impl Units {
         }
     }
 
-    /// The units that should run a task as much as the best one; other ones than this, if there are any.
+    /// The units that are as good for a task as the best one, without `except` unless it is the only unit.
     pub(crate) fn alike(&self, except: Option<u32>) -> impl Iterator<Item = u32> + '_ {
         let best = self.best(except);
         let best = best.and_then(|it| self.preference(it, *self.units.get(it as usize)?));
@@ -194,9 +194,9 @@ impl Units {
         self.units.len()
     }
 
-    /// Whether forming the units anew mends what is wrong with them, for so many followers (section
-    /// 4.3.2, a and b; erratum Q9): a unit without an orchestrator and a performant follower, fewer
-    /// than three followers for each unit, or more without a seat than make a unit.
+    /// Returns true if forming the units of these followers again mends a defect (section 4.3.2, a and b;
+    /// erratum Q9): a unit without an orchestrator and a performant follower, fewer than three followers for
+    /// each unit, or enough followers without a seat for another unit.
     pub(crate) fn want_clustering(&self, followers: usize) -> bool {
         let unseated = followers.saturating_sub(self.seated as usize);
         let is_broken = self.broken > 0 && followers >= 2;
@@ -205,7 +205,7 @@ impl Units {
         is_broken || are_few || has_none || unseated >= usize::from(self.size)
     }
 
-    /// Each follower that has a seat.
+    /// All followers that have a seat.
     #[cfg(feature = "check")]
     pub(crate) fn seats(&self) -> impl Iterator<Item = (Slot, Seat)> + '_ {
         let width = (self.width as usize).max(1);
@@ -217,7 +217,7 @@ impl Units {
         })
     }
 
-    /// What contradicts what, if anything does: `tasks` are the units of the tasks that count for one.
+    /// The first contradiction, if there is one. `tasks` are the units of all tasks that count for a unit.
     /// O(u (m + t)) for u units of m, and t tasks.
     #[cfg(feature = "check")]
     pub(crate) fn broken_invariant(&self, tasks: &[u32]) -> Option<&'static str> {
@@ -241,7 +241,7 @@ impl Units {
             (all().all(has_first), "a unit has no orchestrator"),
             (
                 ready.eq(self.sorted_ready()) && roomy.collect::<BTreeSet<_>>() == self.roomy,
-                "a unit is not found by what it is",
+                "a unit is missing from the order of units",
             ),
             (
                 self.broken as usize == broken && self.seated as usize == self.seats().count(),
@@ -274,7 +274,7 @@ impl Units {
         }
     }
 
-    /// Changes a unit, and what is kept about it.
+    /// Changes a unit, and updates its counts and its place in the orders.
     fn change(&mut self, unit: u32, change: impl FnOnce(&mut Self)) {
         let Some(&before) = self.units.get(unit as usize) else {
             return;

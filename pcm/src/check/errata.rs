@@ -1,4 +1,4 @@
-//! Where the paper's rules break, and ours do not.
+//! Scenarios in which the paper's rules break and this crate's rules hold.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
 
 type Case = Erratum<Setup>;
 
-/// Errata Q4, Q6 and Q7: a follower is gone, or is taken for gone.
+/// Errata Q4, Q6 and Q7: a follower has failed, or is taken for failed.
 fn ended() -> Vec<Case> {
     vec![
         Case {
@@ -92,7 +92,7 @@ fn present() -> Vec<Case> {
                 ..Setup::PLAIN
             },
             states: 11_184,
-            // That the orchestrator counts the votes.
+            // No rule of the machines: the variant in which the orchestrator counts the votes.
             rules: &[],
             promise: &[Promise::Right],
             steps: 8,
@@ -113,7 +113,7 @@ fn present() -> Vec<Case> {
     ]
 }
 
-/// One follower is taken for gone, and one more timer expires.
+/// Bounds in which one timer expires: the one by which a follower is taken for failed, or another.
 const TICKS: Bounds = Bounds {
     ticks: Some(1),
     ..Setup::PLAIN.bounds

@@ -1,8 +1,8 @@
-//! Several gateways: which one manages, and what is decided, while they lose messages, take each other
-//! for gone, crash and begin again.
+//! Scenarios of several gateways that elect a manager and decide, while they lose messages, take each
+//! other for failed, crash and restart.
 //!
-//! These are what takes the place of the paper's election and of its copies of tables (errata Q1 to Q3).
-//! Timers tick a few times at most, when nothing is on its way, and no state is cut off.
+//! They check the replacement of the paper's election and of its copies of tables (errata Q1 to Q3).
+//! Few timers expire, and only while no message is in flight, so every state is explored.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -27,7 +27,7 @@ const ALL: &[Promise] = &[
     Promise::Right,
 ];
 
-/// Two gateways without a follower: a task waits until its client does not want it any more.
+/// Two gateways without a follower: a task waits until its client cancels it.
 const TWO: Setup = Setup {
     gateways: 2,
     followers: &[],
@@ -62,7 +62,7 @@ const fn crash(count: u32) -> Bounds {
     }
 }
 
-/// Gateway 2 may take 1, which manages, for gone: it manages then.
+/// Gateway 2 may take gateway 1, which manages, for failed, and then manages itself.
 const MISSED: Setup = Setup {
     misses: &[(1, 0)],
     ticks_at: &[1],
@@ -77,7 +77,7 @@ const FOLLOWED: Setup = Setup {
     ..TWO
 };
 
-/// Gateway 1, which manages, crashes, and 2 is told.
+/// Gateway 1, which manages, crashes, and gateway 2 is notified.
 const GONE: Setup = Setup {
     gateways: 3,
     misses: &[(1, 0)],

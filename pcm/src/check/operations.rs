@@ -1,26 +1,26 @@
-//! Lists of operations on gateways, followers and clients, with a watch on what becomes of tasks.
+//! Lists of operations on gateways, followers and clients, with an oracle of the tasks' answers.
 //!
-//! Bytes become operations, and choices; so a fuzzer steers both, and a property test draws both. One to
-//! three gateways, three to five followers and one or two clients are one mesh. A mailbox is what is in
-//! flight to a follower: it is emptied, or waits. After every step the promises are compared with what
-//! all nodes together did:
+//! Bytes become operations and choices, so a fuzzer steers both, and a property test draws both. One to
+//! three gateways, three to five followers and one or two clients are one mesh. A mailbox is the messages
+//! in flight to a follower: they wait, or are lost together. After every step the history of all nodes is
+//! compared with the promises:
 //!
 //! - gateways have equal tables at equal versions, and no table contradicts itself;
-//! - a task has one answer for ever, and comes to it in the attempt and under the orchestrator that it
-//!   has; what a unit answers enough of its followers returned;
-//! - a client hears what is decided, once for each task;
-//! - a task is given to followers of one unit that are there, no more often than it may be, and not
-//!   when it is over;
-//! - what is said late of a follower does not bring it back;
+//! - a task has one answer for ever, decided in its present attempt and under its present orchestrator;
+//!   enough followers of a unit returned the unit's answer;
+//! - a client receives only decided answers, one for each task;
+//! - a task is given to present followers of one unit, not more often than its attempts allow, and not
+//!   after it has ended;
+//! - a late message about a follower does not bring it back;
 //! - memory stays within the settings, and frames within their length.
 //!
-//! When the bytes run out, faults are over: then one gateway manages, each follower has a unit, all that
-//! clients asked for is answered, and where nobody lied a last function returns its value.
+//! When the bytes run out, faults end: then one gateway manages, each follower has a unit, every request
+//! of a client is answered, and if all nodes are honest a last function returns its value.
 //!
 //! Gateways store facts, and may lose power in the middle of a step. Followers and clients store
-//! nothing. Some followers return wrong values; in some runs they say what they like, as do strangers:
-//! then what an orchestrator that lies says need not be backed. In hostile runs messages come from any
-//! id, gateways' too: then only limits are promised.
+//! nothing. Some followers return wrong values; in some runs they, and strangers, send any message: then
+//! the answer of an orchestrator that lies need not be the result of its unit. In hostile runs messages
+//! come from any id, gateways' too: then only limits are promised.
 
 mod backed;
 mod end;
@@ -48,22 +48,22 @@ pub use self::summary::Summary;
 use self::watcher::{Tear, Watcher};
 use crate::{Failure, Function, Library, Message, Returned, TaskId, client, follower, gateway};
 
-/// At most so many messages are in flight; older ones are lost.
+/// The greatest number of messages in flight; older ones are lost.
 const IN_FLIGHT: usize = 128;
 
-/// No follower's period is longer.
+/// The longest period of a follower.
 const PERIOD_MAX: Span = Span::millis(3_300);
 
-/// A mesh, and what watches it.
+/// A mesh, and the watcher that checks its steps.
 struct World {
     mesh: Mesh<Node>,
     watch: Watcher,
 }
 
-/// Carries out the operations that `bytes` stand for. Any bytes do.
+/// Carries out the operations that `bytes` encode. Any bytes are valid.
 ///
 /// # Errors
-/// The promise that broke, in words, with the last operations.
+/// Returns a description of the promise that broke, with the last operations.
 pub fn run(bytes: &[u8]) -> Result<Summary, String> {
     let mut bytes = Bytes::new(bytes);
     let mut world = World::new(&mut bytes);
@@ -135,7 +135,7 @@ impl World {
         self.ask(seat, ask, choices)
     }
 
-    /// Units are formed while nothing goes wrong.
+    /// Forms units without faults.
     fn form(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         for _ in 0..60 {
             if self.watch.oracle.tables.units() > 0 || self.watch.settings.is_hostile() {
@@ -146,7 +146,7 @@ impl World {
         Ok(())
     }
 
-    /// So many times all that is in flight arrives, and time passes until something is due.
+    /// Delivers all messages in flight and then waits for the next deadline, `count` times.
     fn rounds<C: Choose>(&mut self, count: u8, choices: &mut C) -> Result<(), String> {
         for _ in 0..count {
             for _ in 0..4 {
@@ -163,7 +163,7 @@ impl World {
         Ok(())
     }
 
-    /// After how long something is due.
+    /// The time until the next deadline of a node, at most a second.
     fn next_due(&self) -> Span {
         let awake = self.mesh.seats().iter().filter(|it| !it.is_paused());
         let due = awake.filter_map(|it| {
@@ -215,7 +215,7 @@ impl World {
         self.play(operation, bytes)
     }
 
-    /// Which message; it takes a byte where there is one.
+    /// The place of a message in flight. It takes a byte only if there is a message.
     fn pick(&self, bytes: &mut Bytes<'_>) -> usize {
         match self.mesh.in_flight().len() {
             0 => 0,
@@ -231,7 +231,7 @@ impl World {
         self.watch.settings.first_client() + bytes.pick(self.watch.settings.clients)
     }
 
-    /// What is on its way to a follower, or another node, is lost. The host of a follower may hear of it.
+    /// Loses all messages in flight to a follower or another node. A follower's host may be notified.
     fn empty_mailbox(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let seat = bytes.pick(self.mesh.seats().len());
         let id = self.mesh.seat(seat).map(|it| it.me().id);
@@ -293,7 +293,7 @@ impl World {
         }
     }
 
-    /// A request that is in flight comes to another gateway as well.
+    /// Delivers a client's request that is in flight to another gateway as well.
     fn submit_elsewhere(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let asks =
             |message: &Message| matches!(message, Message::Submit { .. } | Message::Cancel { .. });
@@ -305,13 +305,13 @@ impl World {
         }
     }
 
-    /// A host does what its follower told it.
+    /// The host of a follower carries out one of its follower's events.
     fn serve_one(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let seat = self.follower(bytes);
         self.serve(seat, how, bytes)
     }
 
-    /// All hosts do at once what their followers told them.
+    /// The host of each follower carries out one of its follower's events.
     fn serve_all<C: Choose>(&mut self, choices: &mut C) -> Result<(), String> {
         let settings = &self.watch.settings;
         for seat in settings.first_follower()..settings.first_client() {
@@ -349,7 +349,7 @@ impl World {
         self.ask(seat, Ask::Follower(command), choices)
     }
 
-    /// A node crashes, or begins its next life: a follower or client, or a gateway.
+    /// Crashes or restarts a node: a gateway if `first` is 0, otherwise a follower or client.
     fn fall(&mut self, first: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let count = match first {
             0 => self.watch.settings.gateways,
@@ -368,7 +368,7 @@ impl World {
     fn restart<C: Choose>(&mut self, seat: usize, choices: &mut C) -> Result<(), String> {
         self.play(Operation::Restart(seat), choices)?;
         if !self.mesh.seat(seat).is_some_and(Seat::is_up) {
-            return Err(format!("seat {seat} cannot begin its next life"));
+            return Err(format!("seat {seat} cannot restart"));
         }
         self.start(seat, choices)?;
         match self.watch.settings.has_membership() && seat < self.watch.settings.gateways {
@@ -377,8 +377,8 @@ impl World {
         }
     }
 
-    /// A gateway's host loses power while it carries out a step: what it had not stored is lost, and
-    /// what comes behind that is not sent.
+    /// A gateway's host loses power while it carries out a step: it has stored `stored` facts of that step,
+    /// and sends no message that comes after them.
     fn tear(&mut self, stored: usize, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let gateways = self.watch.settings.gateways as u64;
         let in_flight = self.mesh.in_flight();
@@ -406,7 +406,7 @@ impl World {
         }
     }
 
-    /// A membership service tells of a gateway what is so, or what is not.
+    /// A membership service reports a gateway's state, rightly or wrongly.
     fn notify(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         if !self.watch.settings.has_membership() {
             return self.rounds(1 + how, bytes);
@@ -422,7 +422,7 @@ impl World {
         self.play(operation, bytes)
     }
 
-    /// A gateway is told how far another one is from it.
+    /// A gateway's host reports its distance from another gateway.
     fn measure(&mut self, how: u8, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let gateways = self.watch.settings.gateways;
         let (seat, to) = (bytes.pick(gateways), bytes.pick(gateways));

@@ -3,12 +3,12 @@
 //!
 //! [`Gateway`](crate::gateway::Gateway) has none of this: a replicated state takes its place. So the
 //! paper's rules have a small machine of their own, a [`Dispatcher`]. Each rule of the paper that breaks
-//! a promise is a [`Published`]. A dispatcher without any follows rules that hold: those that the errata
-//! page names. So the rule that breaks is the one that was put in, and no other.
+//! a promise is a [`Published`]. A dispatcher without any of them follows rules that hold, which the
+//! errata page names. So each scenario that breaks is due to the one rule that it adds.
 //!
-//! What is left out, because it decides nothing here: units and tasks (an entry of a table stands for
-//! either), and Figure 4 itself. Which gateway is the optimal one follows from each gateway's own table
-//! and its own routes, which the paper does not replicate; so here any gateway may be, for each of them.
+//! Left out, because the result does not depend on them: units and tasks (an entry of a table stands for
+//! either), and Figure 4 itself. The optimal gateway follows from each gateway's own table and its own
+//! routes, which the paper does not replicate; so here each gateway takes any gateway for the optimal one.
 
 mod cases;
 mod dispatcher;

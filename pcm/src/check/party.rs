@@ -16,7 +16,7 @@ use crate::gateway::{self, Gateway};
 use crate::poll::Votes;
 use crate::{Answer, Bytes, Function, Message, Returned, Tables, TaskId, Voters};
 
-/// What may happen next.
+/// A timer of any node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tick {
     /// A gateway's timer.
@@ -27,18 +27,18 @@ pub enum Tick {
     Client(client::Timer),
 }
 
-/// What hosts and applications do.
+/// A command of a host or an application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// A client wants a function run.
+    /// A client submits a function.
     Submit,
-    /// A client does not want its first task any more.
+    /// A client cancels its first task.
     Cancel,
     /// A follower goes to its next gateway.
     Move,
 }
 
-/// The task of which all is about: the client's first.
+/// The task that every scenario is about: the client's first.
 pub(super) const TASK: TaskId = TaskId {
     client: Member::new(CLIENT, 0),
     number: 1,
@@ -50,10 +50,10 @@ pub(super) const FIRST: u64 = 11;
 /// The id of the client.
 pub(super) const CLIENT: u64 = 90;
 
-/// On top of what a follower returns: its function takes its time.
+/// Added to a follower's value: its function does not return at once.
 pub(super) const SLOW: u8 = 100;
 
-/// What a follower returns that also says that its unit returned it, whatever the others did.
+/// The value of a follower that lies: it also reports this value as the answer of its unit.
 pub(super) const LIAR: u8 = 9;
 
 /// A gateway, a follower or a client.
@@ -62,29 +62,29 @@ pub enum Party {
     /// A gateway, and the first answer that it knew.
     #[doc(hidden)]
     Gateway(Box<Gateway>, Option<Decided>),
-    /// A follower, and what its functions return, at once or, with `SLOW`, some time. `LIAR` also says so in the
-    /// name of its unit.
+    /// A follower, and the value that its functions return: at once, or later if `SLOW` is added. With
+    /// `LIAR` the follower also reports the value as the answer of its unit.
     #[doc(hidden)]
     Follower(Box<Follower>, u8),
-    /// A client, and what it was told.
+    /// A client, and the answers that it received.
     #[doc(hidden)]
     Client(Client, Vec<Received>),
 }
 
-/// What a task came to, and whose votes made that.
+/// A task's answer, and the followers that voted for it.
 pub(super) type Received = (Answer, Voters);
 
 /// An answer as a gateway first knew it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Decided {
     pub(super) received: Received,
-    /// The followers that had the task until then, the orchestrator first; nothing where other updates
-    /// came in the same step, or from what was stored.
+    /// The followers that had the task until then, the orchestrator first. `None` if the same step applied
+    /// other updates, or the answer was read from stored facts.
     pub(super) electors: Option<Vec<Member>>,
 }
 
 impl Party {
-    /// Which node it is.
+    /// The node's member.
     #[must_use]
     pub fn me(&self) -> Member {
         match self {
@@ -190,7 +190,7 @@ impl Party {
                 }
             })?;
         }
-        // The others run it at once.
+        // A function that is not slow returns at once.
         if let Some(task) = run {
             let returned = Returned::Value(one(value));
             let returned = Input::Command(follower::Command::Returned { task, returned });
@@ -216,14 +216,14 @@ impl Party {
     }
 }
 
-/// What a gateway has to store.
+/// Reports the facts that a gateway has to store.
 fn tell_facts(event: gateway::Event, cx: &mut Context<'_, Party>) {
     if let gateway::Event::Fact(fact) = event {
         cx.event(Notified::Fact(fact));
     }
 }
 
-/// Votes of one attempt are added to, and nothing else.
+/// Reports a change of the votes of one attempt other than votes added at the end.
 fn tell_recount(before: Option<&Votes>, now: Option<&Votes>, cx: &mut Context<'_, Party>) {
     if let (Some(before), Some(now)) = (before, now)
         && before.0 == now.0
@@ -233,7 +233,7 @@ fn tell_recount(before: Option<&Votes>, now: Option<&Votes>, cx: &mut Context<'_
     }
 }
 
-/// The first answer that a gateway knew stays noted, with those that had the task until then.
+/// Notes the first answer that a gateway knows, with the followers that had the task until then.
 fn note_answer(gateway: &Gateway, first: &mut Option<Decided>, electors: Option<Vec<Member>>) {
     if first.is_none() {
         let received = heard_from(gateway);
@@ -241,7 +241,7 @@ fn note_answer(gateway: &Gateway, first: &mut Option<Decided>, electors: Option<
     }
 }
 
-/// What clients hear from a gateway.
+/// The answer and voters that a gateway sends to clients.
 pub(super) fn heard_from(gateway: &Gateway) -> Option<Received> {
     let tables = gateway.tables()?;
     let answer = tables.answer(TASK)?.clone();
@@ -253,7 +253,8 @@ pub(super) fn one(value: u8) -> Bytes {
     core::iter::once(value).collect()
 }
 
-/// A follower that lies has its unit return what it says, also where it does not count the votes.
+/// Sends a message of a follower that lies, with a false answer of its unit beside or in place of it,
+/// also where the follower does not count the votes.
 #[allow(
     clippy::wildcard_enum_match_arm,
     reason = "a lie is about what a unit returned, and nothing else"
@@ -286,7 +287,7 @@ fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
     cx.send(to, verdict);
 }
 
-/// A step of one machine, as one of a node. What is not an event is passed on.
+/// Makes a step of one machine a step of its node; effects other than events are passed on.
 fn step<M: Machine<Message = Message>>(
     machine: &mut M,
     input: Input<M>,
@@ -298,7 +299,7 @@ fn step<M: Machine<Message = Message>>(
     step_saying(machine, input, tick, send, cx, event)
 }
 
-/// The same of a node that does not send what its machine says.
+/// Makes the same step as [`step`], with a `send` that may replace the machine's messages.
 fn step_saying<M: Machine<Message = Message>>(
     machine: &mut M,
     input: Input<M>,

@@ -1,4 +1,4 @@
-//! What is to hold.
+//! The promises and the sights as properties of the model checker.
 
 use selvedge_core::{Member, NodeId};
 use selvedge_sim::check::Model;
@@ -30,7 +30,7 @@ fn decided(mesh: &Mesh) -> impl Iterator<Item = Received> {
     gateways(mesh).filter_map(heard_from)
 }
 
-/// What gateways knew at first.
+/// The first answer that each gateway knew.
 fn decided_first(mesh: &Mesh) -> impl Iterator<Item = &Decided> {
     mesh.machines().filter_map(|it| match it {
         Party::Gateway(_, first) => first.as_ref(),
@@ -38,30 +38,30 @@ fn decided_first(mesh: &Mesh) -> impl Iterator<Item = &Decided> {
     })
 }
 
-/// Whether a follower is in the tables of some gateway.
+/// Returns true if a follower is in the tables of some gateway.
 pub(super) fn knows(mesh: &Mesh, id: NodeId) -> bool {
     gateways(mesh).any(|it| it.tables().is_some_and(|it| it.follower(id).is_some()))
 }
 
-/// Whether a follower has returned something.
+/// Returns true if a follower has returned a result.
 pub(super) fn has_returned(mesh: &Mesh, id: NodeId) -> bool {
     let mut all = followers(mesh).filter(|it| it.me().id == id);
     all.any(|it| it.work_on(TASK).is_some_and(|it| it.0.is_some()))
 }
 
-/// Whether a follower was never purged.
+/// Returns true if a follower was never purged.
 pub(super) fn is_at_first(mesh: &Mesh, id: NodeId) -> bool {
     let mut known = gateways(mesh).filter_map(|it| it.tables()?.last_attachment(id));
     known.all(|(_, number)| number == 1)
 }
 
-/// Whether a follower is down, or in another life than the tables have it.
+/// Returns true if a follower is down, or in another life than the one in the tables.
 pub(super) fn has_ended(mesh: &Mesh, id: NodeId) -> bool {
     let known = gateways(mesh).find_map(|it| it.tables()?.follower(id));
     !followers(mesh).any(|it| known.is_some_and(|known| known.member == it.me()))
 }
 
-/// Whether the task is open, or a follower is not in the tables as it is.
+/// Returns true if the task is open, or the tables lack the present life of some follower.
 pub(super) fn has_something_to_say(mesh: &Mesh) -> bool {
     let is_open =
         gateways(mesh).any(|it| it.tables().is_some_and(|it| it.open_task(TASK).is_some()));
@@ -182,7 +182,7 @@ fn hears_what_is_decided(mesh: &Mesh) -> bool {
     received.len() <= 1 && all.all(|it| decided(mesh).any(|other| *it == other))
 }
 
-/// Which orchestrator an attempt and term has, as gateways and followers know it.
+/// The orchestrator of each attempt and term, as gateways and followers know it.
 fn seats(mesh: &Mesh) -> impl Iterator<Item = ((u16, u16), Member)> {
     let known = gateways(mesh).filter_map(|it| {
         let assignment = it.tables()?.assignment(TASK)?;
@@ -192,7 +192,7 @@ fn seats(mesh: &Mesh) -> impl Iterator<Item = ((u16, u16), Member)> {
     known.chain(followers(mesh).filter_map(|it| it.seat(TASK)))
 }
 
-/// Whether each follower sits in the unit that it is said to sit in, once, and in no other.
+/// Returns true if each follower sits once in the unit that the tables give for it, and in no other.
 fn has_one_seat_each(tables: &Tables) -> bool {
     let units = 0..u32::try_from(tables.units()).unwrap_or(u32::MAX);
     tables.followers().all(|it| {
@@ -206,15 +206,15 @@ fn has_one_seat_each(tables: &Tables) -> bool {
     })
 }
 
-/// Whether what this follower says, as an orchestrator, is what more than half of the followers of
-/// its present list returned, or half with itself.
+/// Returns true if this follower's answer as an orchestrator is the result of more than half of the
+/// followers of its present list, or of half of them, itself included.
 fn is_backed(mesh: &Mesh, orchestrator: &Follower) -> bool {
     let Some((own, Some(Answer::Value(value)), electors)) = orchestrator.work_on(TASK) else {
         return true;
     };
     let reported = Returned::Value(value.clone());
     let returned = |it: &Follower| it.work_on(TASK).and_then(|it| it.0.cloned());
-    // One that began again since has voted before.
+    // An elector that has crashed since voted before that, and its vote stays counted.
     let votes = electors.iter().filter(|elector| {
         let present = followers(mesh).find(|it| it.me() == **elector);
         present.is_none_or(|it| returned(it).as_ref() == Some(&reported))
@@ -223,8 +223,8 @@ fn is_backed(mesh: &Mesh, orchestrator: &Follower) -> bool {
     2 * votes > electors.len() || 2 * votes == electors.len() && own == Some(&reported)
 }
 
-/// Whether the followers that are told returned the answer, and more than half of those that had the task are
-/// among them, or half with the orchestrator.
+/// Returns true if all named voters returned the answer, and they are more than half of the followers
+/// that had the task, or half of them with the orchestrator.
 fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
     let (answer, voters) = &decided.received;
     let reported = match answer {
@@ -233,7 +233,7 @@ fn have_voted(mesh: &Mesh, decided: &Decided) -> bool {
         Answer::NoMajority | Answer::Unanswered | Answer::Cancelled => return voters.is_empty(),
     };
     let returned = |it: &Follower| it.work_on(TASK).and_then(|it| it.0.cloned());
-    // One that is down, or began again since, has voted before.
+    // A voter that is down, or has restarted since, voted before that.
     let has_said = |id: &NodeId| {
         let mut alive = followers(mesh).filter(|it| it.me().id == *id);
         alive.all(|it| returned(it).as_ref() == Some(&reported) || it.me().incarnation.0 > 0)

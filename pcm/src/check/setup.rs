@@ -1,4 +1,4 @@
-//! What is there, and what may go wrong.
+//! The nodes of a scenario, its faults and the promises that it checks.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -20,124 +20,126 @@ use crate::{Attachment, DutyCycle, Libraries, Limits, Published, Tables, Update}
 /// All nodes.
 pub(super) type Mesh = State<Party, Watch>;
 
-/// Gateways 1 to n, followers from 11, a client; and what may go wrong.
+/// The nodes (gateways 1 to n, followers from 11, a client), the faults and the promises of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// How many gateways.
+    /// The number of gateways.
     pub gateways: u64,
-    /// What each follower returns; see [`Party`].
+    /// The value that each follower returns; see [`Party`].
     pub followers: &'static [u8],
-    /// What the client does.
+    /// The client's commands.
     pub asks: &'static [Ask],
-    /// How often followers go to another gateway.
+    /// The number of times that the first follower goes to another gateway.
     pub moves: usize,
-    /// How many attempts a task has.
+    /// The greatest number of attempts of a task.
     pub attempts: u16,
-    /// When a unit is taken not to answer.
+    /// The moments at which a gateway may give up a unit that has not answered.
     pub offload: Offload,
-    /// The followers that a gateway may take for gone, by place.
+    /// The followers that a gateway may take for failed while they are up, by place.
     pub suspects: &'static [usize],
-    /// Whether it does so only when they have returned something.
+    /// True if it does so only after they have returned a result.
     pub suspects_late: bool,
-    /// A gateway, by place, may be told that another one, by place, has failed; and then that it has not.
+    /// Pairs of gateways, by place: the first may receive a report that the second has failed, and then
+    /// the opposite report.
     pub misses: &'static [(usize, usize)],
-    /// Whether only one that is down is said to have failed.
+    /// True if only gateways that are down are reported as failed.
     pub misses_rightly: bool,
-    /// The gateways, by place, whose timers tick; all, where none is named.
+    /// The gateways, by place, at which timers expire; all of them if this is empty.
     pub ticks_at: &'static [usize],
-    /// Which gateways may crash, by place, and begin again; followers crash otherwise.
+    /// The gateways, by place, that may crash and restart; if this is empty, followers crash instead.
     pub crashes: &'static [usize],
-    /// What a crash leaves of a gateway.
+    /// The part of a gateway's memory that a crash leaves.
     pub memory: Memory,
-    /// Which gateways decide.
+    /// The rule by which gateways become voters.
     pub voting: Voting,
-    /// Whether gateways count the votes.
+    /// True if gateways count the votes.
     pub counts_votes: bool,
-    /// What else may go wrong.
+    /// The bounds of all other faults.
     pub bounds: Bounds,
-    /// Which rules of the paper are followed.
+    /// The rules of the paper that are in force.
     pub rules: &'static [Published],
-    /// What is checked.
+    /// The promises that are checked.
     pub promises: &'static [Promise],
-    /// What must happen in some run, so that a scenario in which nothing happens does not pass.
+    /// Events that must occur in some run, so that a scenario in which nothing happens does not pass.
     pub sees: &'static [Sight],
 }
 
-/// When a unit is taken not to answer.
+/// The moments at which a gateway may give up a unit that has not answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
     /// Never.
     Never,
-    /// When nothing is on its way.
+    /// When no message is in flight.
     InVain,
     /// At any time.
     Early,
 }
 
-/// What a crash leaves of a gateway.
+/// The part of a gateway's memory that a crash leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Nothing: it comes back as a newcomer.
+    /// Nothing: the gateway returns as a newcomer.
     None,
-    /// The facts that are stored; it does nothing more while one waits.
+    /// The facts that are stored. The gateway takes no further step while a fact waits to be stored.
     Facts,
 }
 
-/// What is checked: the paper's properties (Figure 2), as they can hold.
+/// A promise that is checked: the paper's properties (Figure 2), in a form that can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Election safety: no two gateways manage under one ballot.
     ElectionSafety,
-    /// Election safety, its second sentence: one orchestrator for each attempt and term.
+    /// Election safety, second sentence: one orchestrator for each attempt and term.
     OneOrchestrator,
-    /// Topology and task tracking safety: a version is of one table, at all gateways and at all times.
-    /// And resource manager completeness: a gateway with a version as late as one that was seen with an
-    /// answer has it.
+    /// Topology and task tracking safety: a version belongs to one table, at all gateways and at all times.
+    /// Also resource manager completeness: once a version has been seen with an answer, each gateway with
+    /// that version or a later one has the answer.
     Tracking,
     /// Cluster exclusiveness: a follower has one seat in one unit, in the tables of each gateway.
     OneUnit,
-    /// CO append-only: a vote that is counted stays, in its attempt.
+    /// CO append-only: a vote that is counted stays counted, in its attempt.
     AppendOnly,
-    /// Table matching: gateways with tables of one version have the same ones.
+    /// Table matching: gateways with one version have equal tables.
     TableMatching,
-    /// A task has one answer, whichever gateway says it and whenever.
+    /// A task has one answer, at any gateway and at any time.
     OneAnswer,
-    /// A client hears what is decided, once.
+    /// A client receives only the decided answer, and once.
     Received,
-    /// What an orchestrator says is what enough of its present electors returned.
+    /// An orchestrator's answer is the result of enough of its present electors.
     Backed,
-    /// Those that are told as voters returned the answer, and are enough of those that had the task.
+    /// The followers that are named as voters returned the answer, and are enough of the followers that had
+    /// the task.
     Voted,
     /// Units are formed no more often than followers changed.
     Rest,
-    /// What is decided is what honest followers return: 1.
+    /// The decided value is the honest followers' value, 1.
     Right,
-    /// The client hears at last.
+    /// The client receives an answer in the end.
     Progress,
-    /// The client hears a value at last, and not that nobody answered.
+    /// The client receives a value in the end, rather than `Unanswered`.
     Value,
 }
 
-/// What must happen in some run.
+/// An event that must occur in some run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sight {
-    /// The client hears a value.
+    /// The client receives a value.
     Value,
-    /// The client hears that the task is cancelled.
+    /// The client learns that the task is cancelled.
     Cancelled,
     /// No value has a majority.
     NoMajority,
-    /// A second unit, or the same again, answers.
+    /// A second attempt is open, in another unit or in the same one again.
     SecondAttempt,
-    /// Another orchestrator answers.
+    /// Another orchestrator than the attempt's first has the task.
     SecondTerm,
     /// Another gateway than the first manages.
     SecondManager,
-    /// It is decided that the task is open.
+    /// The tables of some gateway have the open task.
     Decided,
-    /// Other gateways decide than at first.
+    /// The configuration of voters is not the first one.
     Configured,
-    /// A gateway in a later life manages.
+    /// A gateway that has restarted manages.
     ManagesAgain,
 }
 
@@ -183,7 +185,7 @@ impl Setup {
         sees: &[Sight::Value],
     };
 
-    /// So many losses and copies.
+    /// Bounds of these numbers of lost and of duplicated messages.
     pub(super) const fn faults(drops: u32, duplicates: u32) -> Bounds {
         Bounds {
             drops,
@@ -202,7 +204,7 @@ impl Setup {
         (1..=self.gateways).map(NodeId)
     }
 
-    /// All followers are attached, in turn, and units are formed.
+    /// Tables in which all followers are attached, in turn, and units are formed.
     fn tables(self) -> Tables {
         let limits = Limits::new()
             .with_unit(3)
@@ -223,7 +225,7 @@ impl Setup {
         tables
     }
 
-    /// Deltas say which gateways are here.
+    /// Settings without heartbeats: membership deltas report failed gateways.
     fn config(self) -> gateway::Config {
         gateway::Config::new()
             .with_heartbeat(Span::ZERO)
@@ -253,7 +255,7 @@ impl Setup {
         all
     }
 
-    /// A follower whose first gateway is that of its place.
+    /// A follower that begins at the gateway of its place.
     fn follower(self, me: Member, nth: usize) -> Option<Follower> {
         let config = follower::Config::new(DutyCycle::always()).with_repeats(2);
         let count = usize::try_from(self.gateways).unwrap_or(1);
@@ -279,7 +281,7 @@ impl Setup {
             .start(|_, _, party, cx| party.begin(cx))
             .restart(move |node, life, remains| self.again(node, life, remains))
             .crash_when(move |mesh, node| {
-                // Gateways that are named, or followers; none that is down.
+                // A node that is down cannot crash.
                 let may_crash = match self.crashes {
                     [] => (gateways..gateways + followers).contains(&node),
                     named => named.contains(&node),
@@ -317,7 +319,7 @@ impl Setup {
         model
     }
 
-    /// A follower begins again without its memory, a gateway with what it stored.
+    /// The next life of a node: a follower's begins without memory, a gateway's with the stored facts.
     fn again(self, node: usize, life: u32, remains: &Party) -> Party {
         let me = Member::new(remains.me().id.0, life);
         let made = match remains {
@@ -345,7 +347,7 @@ impl Setup {
         made.ok()
     }
 
-    /// The promises of clocks: what is said again was lost.
+    /// Returns true if a timer may expire: timers that repeat a message do so only after it was lost.
     fn may_tick(self, mesh: &Mesh, node: usize, tick: Tick) -> bool {
         let is_gateway = matches!(tick, Tick::Gateway(_));
         if is_gateway && !self.ticks_at.is_empty() && !self.ticks_at.contains(&node) {
@@ -364,7 +366,7 @@ impl Setup {
                         .and_then(|it| usize::try_from(it).ok());
                 let is_suspect = nth.is_some_and(|it| self.suspects.contains(&it));
                 let is_known = property::knows(mesh, id);
-                // It comes back, and stays.
+                // A suspected follower attaches itself again; it is suspected only once, to bound the model.
                 let is_suspect = is_suspect
                     && property::is_at_first(mesh, id)
                     && (!self.suspects_late || property::has_returned(mesh, id));
@@ -379,7 +381,7 @@ impl Setup {
             Tick::Follower(follower::Timer::Phase) => {
                 is_quiet() && property::has_something_to_say(mesh)
             }
-            // A function that takes its time ends.
+            // A slow function may end at any time.
             Tick::Follower(follower::Timer::Run) => true,
         }
     }
@@ -398,7 +400,7 @@ impl Trial for Setup {
     fn under(self, rules: &'static [Published], promises: &'static [Promise]) -> Self {
         Self {
             rules,
-            // Without a rule of the machines it is that orchestrators count the votes.
+            // An erratum without a rule of the machines is about orchestrators that count the votes.
             counts_votes: self.counts_votes && !rules.is_empty(),
             promises,
             sees: &[],

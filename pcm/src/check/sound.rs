@@ -1,4 +1,4 @@
-//! Where our rules hold.
+//! Scenarios of one gateway in which this crate's rules hold.
 
 use alloc::vec;
 use alloc::vec::Vec;

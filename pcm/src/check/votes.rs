@@ -1,4 +1,4 @@
-//! What votes come to, by themselves (erratum Q5).
+//! The result of counting votes, without a network (erratum Q5).
 
 use alloc::vec::Vec;
 
@@ -9,9 +9,8 @@ use crate::poll::Poll;
 use crate::published::Rules;
 use crate::{Answer, Published, Returned};
 
-/// What votes come to at an orchestrator that counts as it should. Of the electors, with ids from 1, the
-/// first is the orchestrator; each vote names its elector and what that one returned, in the order in
-/// which votes came.
+/// The result of votes at an orchestrator that counts them correctly. Electors have ids from 1, and the
+/// first is the orchestrator. Each vote is an elector and the value that it returned, in order of arrival.
 #[must_use]
 pub fn verdict(electors: u64, votes: &[(u64, u8)], rules: &[Published]) -> Option<Answer> {
     let electors: Vec<Member> = (1..=electors).map(|id| Member::new(id, 0)).collect();
@@ -25,7 +24,7 @@ pub fn verdict(electors: u64, votes: &[(u64, u8)], rules: &[Published]) -> Optio
             true => poll.first_half(&electors, orchestrator),
             false => poll.verdict(&electors, orchestrator),
         };
-        // What is said is not taken back.
+        // An answer that was sent is not taken back.
         reported = reported.or(now);
     }
     reported

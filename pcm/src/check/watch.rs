@@ -1,4 +1,4 @@
-//! What a run has come to, as events tell it.
+//! The history of a run that properties need, taken from the nodes' events.
 
 use alloc::collections::BTreeMap;
 use core::hash::{Hash as _, Hasher as _};
@@ -11,36 +11,37 @@ use super::party::{Party, TASK};
 use crate::Tables;
 use crate::gateway::Gateway;
 
-/// What a node of a check tells.
+/// An event of a node in a check.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(
     clippy::large_enum_variant,
     reason = "a fact is told in most steps, and kept in none"
 )]
 pub enum Notified {
-    /// To be stored.
+    /// A fact for the gateway's host to store.
     Fact(Fact<Tables>),
-    /// A gateway has come to this version of the tables: with this digest, and perhaps with an answer.
+    /// A gateway has reached this version of the tables: their digest, and true if they have an answer.
     Holds(Version, u64, bool),
-    /// A follower or gateway that counts votes changed or dropped one, within an attempt.
+    /// A follower or gateway that counts votes changed or dropped a vote within an attempt.
     Recounts,
 }
 
-/// Remembers what was decided.
+/// An observer that remembers the gateways' decisions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
-    /// Whether it remembers tables; they make states differ that are alike otherwise.
+    /// True if it remembers digests of tables. They are part of the state, so equal states of the nodes
+    /// count as different ones.
     pub(super) is_tracking: bool,
-    /// Of each version that a gateway came to, the digest of the tables.
+    /// The digest of the tables of each version that some gateway reached.
     pub(super) tracked: BTreeMap<Version, u64>,
-    /// Two tables had one version.
+    /// True if two different tables had one version.
     pub(super) differs: bool,
     /// The first version that was seen with an answer.
     pub(super) answered: Option<Version>,
     pub(super) recounts: bool,
 }
 
-/// What a gateway holds now.
+/// The event with the tables that a gateway has now.
 pub(super) fn holds(gateway: &Gateway) -> Option<Notified> {
     let tables = gateway.tables()?;
     let mut hasher = DefaultHasher::new();

@@ -22,7 +22,7 @@ pub struct Config {
     pub memory: u32,
     /// The longest time that a function may run: above zero. Default 5 s.
     pub time: Span,
-    /// The number of libraries that it keeps: from 0 to 16. Default 4. The one that came first goes first.
+    /// The number of libraries that it keeps: from 0 to 16. Default 4. The oldest is dropped first.
     pub libraries: u16,
     /// The number of periods in which it repeats a message that is not acknowledged: from 1. Default 16.
     pub repeats: u8,

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Tasks that found no room.
+    /// Tasks beyond the limit of [`Config::jobs`](super::Config::jobs).
     pub no_room: u64,
     /// Functions that were too long, took too long, or returned too much.
     pub beyond_limits: u64,

@@ -1,4 +1,4 @@
-//! Active, busy, asleep, and again (PCM, Figure 2).
+//! The phases of the duty cycle: active, busy, asleep (PCM, Figure 2).
 
 use selvedge_core::{Context, Member, Span};
 
@@ -8,8 +8,7 @@ use super::job::Stage;
 use crate::Message;
 
 impl Follower {
-    /// A period begins: the follower says that it is here before anything else, and gets what it was
-    /// sent (PCM, section 4.1).
+    /// Begins a period: the follower first sends its keep-alive, and fetches its messages (PCM, section 4.1).
     pub(super) fn begin_period(&mut self, cx: &mut Context<'_, Self>) {
         let has_others = !self.libraries.iter().eq(self.notified.iter());
         let next_duty = self.next_duty.take();
@@ -35,13 +34,13 @@ impl Follower {
         cx.event(Event::Fetch(self.gateway().id));
     }
 
-    /// A phase has had its time.
+    /// Handles the end of a phase.
     pub(super) fn end_phase(&mut self, cx: &mut Context<'_, Self>) {
         let is_running = self.jobs.iter().any(|it| matches!(it.stage, Stage::Runs));
         // A running function runs to its end, within its time limit; the follower is not purged meanwhile.
         self.is_late = is_running && self.phase == Some(Phase::Active);
         if self.is_late {
-            // It is present as before: its gateway receives that in each period.
+            // Its gateway expects a keep-alive in each period.
             self.refusals = 0;
             self.keep_alive(cx);
             cx.arm(Timer::Phase, self.duty.period());
@@ -50,7 +49,7 @@ impl Follower {
         self.next_phase(cx);
     }
 
-    /// The next phase that has any time begins.
+    /// Begins the next phase that is not empty.
     pub(super) fn next_phase(&mut self, cx: &mut Context<'_, Self>) {
         self.is_late = false;
         let next = match self.phase {
@@ -79,7 +78,7 @@ impl Follower {
         self.gateways.present()
     }
 
-    /// What it says from now on is later than what it said.
+    /// Takes the next number, so that later reports replace the earlier ones.
     fn attach_anew(&mut self) {
         self.number = self.number.saturating_add(1);
         self.notified = self.libraries.iter().copied().collect();
@@ -95,8 +94,8 @@ impl Follower {
         }
     }
 
-    /// What the mailboxes took of it, and kept for it, may be lost. It attaches itself to its gateway anew, which
-    /// sends it the tasks that it has, and says again what nobody has acknowledged.
+    /// Handles mailboxes that have lost messages from and to this follower. It attaches itself again, so that
+    /// its gateway sends it its open tasks again, and repeats messages that are not acknowledged.
     pub(super) fn on_emptied(&mut self, cx: &mut Context<'_, Self>) {
         self.attach_anew();
         self.keep_alive(cx);

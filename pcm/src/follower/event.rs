@@ -9,27 +9,27 @@ use crate::{DutyCycle, Function, Library, Returned, TaskId};
 /// A command of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// It is there: the first phase begins.
+    /// Starts the follower: the first phase begins.
     Start,
     /// The gateway's mailboxes cannot be reached. The follower goes to the next gateway of its list.
     Unreachable,
     /// The mailboxes at its gateway can be reached, and were emptied: messages from it and to it may be
-    /// lost. It attaches itself again at once, and repeats messages that are not acknowledged; its gateway sends it
-    /// its open tasks again. Costs the gateways an update, as a follower that comes does: the host gives
-    /// this command once each time that it happens.
+    /// lost. It attaches itself again at once, and repeats messages that are not acknowledged; its gateway
+    /// sends it its open tasks again. This costs the gateways an update, as the arrival of a follower does: the
+    /// host gives this command once each time that it happens.
     Emptied,
-    /// It spends its time like this from the next period on.
+    /// The duty cycle from the next period on.
     SetDutyCycle(DutyCycle),
     /// A function has ended.
     Returned {
-        /// Of which task.
+        /// The task.
         task: TaskId,
         /// Its result.
         returned: Returned,
     },
-    /// A library is there.
+    /// A library is loaded.
     Loaded(Library),
-    /// A library cannot be had: what needs it fails.
+    /// A library cannot be loaded: the function that needs it fails.
     Missing(Library),
 }
 
@@ -47,7 +47,7 @@ pub enum Event {
     Unload(Library),
     /// Run a function within a limit of memory; its libraries are loaded.
     Run {
-        /// Of which task.
+        /// The task.
         task: TaskId,
         /// The function to run.
         function: Function,
@@ -74,7 +74,7 @@ pub enum Phase {
 pub enum Timer {
     /// The phase ends.
     Phase,
-    /// The function that runs has had its time.
+    /// The running function has reached its time limit.
     Run,
 }
 
@@ -98,7 +98,7 @@ pub enum Reject {
     #[error("no function of task {} of {} runs here: it was stopped, or has returned", .0.number, .0.client)]
     NotRunning(TaskId),
     /// The follower did not ask for this library.
-    #[error("library {:016x} was not asked for, or is there already", .0.0)]
+    #[error("library {:016x} was not asked for, or is loaded already", .0.0)]
     NotAsked(Library),
     /// A peer breaks the rules.
     #[error(transparent)]
@@ -116,7 +116,7 @@ pub enum Misbehaviour {
     #[error("{0} sent a message of a gateway, and is not on the list of gateways")]
     NoGateway(Member),
     /// It gives a task to a unit in which no life of this follower has a place, up to the present one.
-    #[error("{0} gives a task to a unit that this follower is not in")]
+    #[error("{0} gives a task to a unit without this follower")]
     NotElected(Member),
     /// It gives a task to more followers than a unit has.
     #[error("{0} gives a task to {1} followers: a unit has at most {max}", max = crate::Limits::UNIT_MOST)]

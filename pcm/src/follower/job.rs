@@ -1,4 +1,4 @@
-//! A task, as a follower knows it.
+//! A task at a follower.
 
 use alloc::vec::Vec;
 
@@ -10,7 +10,7 @@ use crate::{Answer, Function, Returned, Run, TaskId};
 /// The progress of a follower with a function.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// It is to be run.
+    /// It waits to be run.
     Waits(Function),
     /// The host gets a library for it.
     Loads(Function),
@@ -22,13 +22,13 @@ pub(super) enum Stage {
     Stopped,
 }
 
-/// A task, as a follower knows it.
+/// A task at a follower.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Job {
     pub(super) task: TaskId,
     pub(super) attempt: u16,
     pub(super) term: u16,
-    /// The orchestrator first.
+    /// The followers that run the task, the orchestrator first.
     pub(super) electors: Vec<Member>,
     /// True if the gateway counts the votes.
     pub(super) to_gateway: bool,
@@ -39,7 +39,7 @@ pub(super) struct Job {
     pub(super) sent: u8,
     /// The votes, at the orchestrator.
     pub(super) poll: Poll,
-    /// What they come to.
+    /// The result of the votes.
     pub(super) verdict: Option<Answer>,
 }
 
@@ -59,7 +59,7 @@ impl Job {
         }
     }
 
-    /// Takes out the function that waits. Another stage is to be set.
+    /// Takes out the function that waits. The caller must set another stage.
     pub(super) fn take_waiting(&mut self) -> Option<Function> {
         match core::mem::replace(&mut self.stage, Stage::Stopped) {
             Stage::Waits(function) => Some(function),
@@ -70,7 +70,7 @@ impl Job {
         }
     }
 
-    /// Takes out the function for which a library is got. Another stage is to be set.
+    /// Takes out the function that waits for a library. The caller must set another stage.
     pub(super) fn take_loading(&mut self) -> Option<Function> {
         match core::mem::replace(&mut self.stage, Stage::Stopped) {
             Stage::Loads(function) => Some(function),
@@ -95,15 +95,15 @@ impl Job {
         }
     }
 
-    /// Whether a request says more than is known: another attempt, another orchestrator, or that
-    /// followers are gone.
+    /// Returns true if a request is newer than this job: a later attempt, a later orchestrator, or fewer
+    /// followers.
     pub(super) fn is_renewed_by(&self, run: &Run) -> bool {
         let (known, named) = ((self.attempt, self.term), (run.attempt, run.term));
         let has_fewer = named == known && run.electors.len() < self.electors.len();
         named > known || has_fewer
     }
 
-    /// The same function for another attempt, orchestrator or unit. What it returned counts there, too.
+    /// Continues the same function for another attempt, orchestrator or unit. Its result here stays valid.
     pub(super) fn renew(&mut self, run: Run) {
         if run.attempt != self.attempt {
             self.poll = Poll::default();

@@ -1,4 +1,4 @@
-//! The place where each input goes.
+//! The handlers of a follower's inputs.
 
 use selvedge_core::{Context, Input, Machine, Member};
 
@@ -67,7 +67,7 @@ impl Follower {
         Ok(())
     }
 
-    /// A gateway of the list speaks, in this life.
+    /// Notes the life of a gateway of the list that sent a message.
     fn meet_gateway(&mut self, from: Member) -> Result<(), Misbehaviour> {
         match self.gateways.meet(from) {
             true => Ok(()),
@@ -114,7 +114,7 @@ impl Machine for Follower {
                 self.on_run_tick(cx);
                 Ok(())
             }
-            // It learns from its gateway which followers are here.
+            // Its gateway sends it the lists of followers that it needs.
             Input::Membership(_) => Ok(()),
             Input::Command(command) => self.command(command, cx),
         }

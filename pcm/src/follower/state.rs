@@ -25,15 +25,15 @@ pub struct Follower {
     pub(super) duty: DutyCycle,
     /// The duty cycle from the next period on, if that changes.
     pub(super) next_duty: Option<DutyCycle>,
-    /// None before it is started.
+    /// The present phase; `None` before it is started.
     pub(super) phase: Option<Phase>,
     /// True if the active phase goes on only because a function runs.
     pub(super) is_late: bool,
-    /// In the order in which they came.
+    /// The tasks, in order of arrival.
     pub(super) jobs: Vec<Job>,
-    /// In the order in which they came.
+    /// The libraries, in order of arrival.
     pub(super) libraries: VecDeque<Library>,
-    /// As they were when its attachment got its number.
+    /// The libraries that its present attachment reports.
     pub(super) notified: Libraries,
     /// The library that the host is getting.
     pub(super) loads: Option<Library>,
@@ -90,21 +90,21 @@ impl Follower {
         Some((job.returned(), job.verdict.as_ref(), &job.electors))
     }
 
-    /// The votes on a task that it has counted, in which attempt.
+    /// The attempt of a task, and the votes on it that this follower has counted.
     #[cfg(feature = "check")]
     pub(crate) fn votes(&self, task: crate::TaskId) -> Option<crate::poll::Votes> {
         let job = self.jobs.iter().find(|it| it.task == task)?;
         Some((job.attempt, job.poll.votes()))
     }
 
-    /// In which attempt, and under which orchestrator of it, it takes part in a task; and that orchestrator.
+    /// The attempt and term in which it takes part in a task, and the orchestrator.
     #[cfg(feature = "check")]
     pub(crate) fn seat(&self, task: crate::TaskId) -> Option<((u16, u16), Member)> {
         let job = self.jobs.iter().find(|it| it.task == task)?;
         Some(((job.attempt, job.term), job.orchestrator()?))
     }
 
-    /// The amount of its memory: jobs, and the most votes of one of them.
+    /// The size of its memory: the number of jobs, and the greatest number of votes of a job.
     #[cfg(feature = "check")]
     pub(crate) fn kept(&self) -> (usize, usize) {
         let votes = self.jobs.iter().map(|it| it.poll.len());

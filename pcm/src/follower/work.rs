@@ -1,4 +1,4 @@
-//! Functions that run, votes, and their result (PCM, section 4.4).
+//! Running functions, voting, and counting votes (PCM, section 4.4).
 
 use selvedge_core::{Context, Member};
 
@@ -8,7 +8,7 @@ use super::job::{Job, Stage};
 use crate::{Failure, Function, Library, Message, Returned, Run, TaskId};
 
 impl Follower {
-    /// A gateway gives the unit a task.
+    /// Handles a gateway's request to the unit to run a task.
     pub(super) fn on_run(&mut self, run: Run, cx: &mut Context<'_, Self>) {
         let task = run.task;
         let says_once = self.rules.votes_once();
@@ -22,7 +22,7 @@ impl Follower {
                     job.sent = sent;
                 }
             }
-            Some(_) => return, // It came twice, or late.
+            Some(_) => return, // A duplicate, or an earlier request that is late.
             None => {
                 if !self.make_room() {
                     self.counters.0.no_room += 1;
@@ -31,7 +31,7 @@ impl Follower {
                 self.jobs.push(Job::new(run));
             }
         }
-        // It is not kept until its turn comes: there is no memory for it.
+        // A function beyond the limits fails at once, because there may be no memory to keep it.
         if is_too_much
             && let Some(job) = self.job_mut(task)
             && job.take_waiting().is_some()
@@ -43,7 +43,7 @@ impl Follower {
         self.run_next(cx);
     }
 
-    /// Forgets the first task that is over, if it must.
+    /// Makes room for a task, by forgetting the first ended one if necessary. Returns false if there is none.
     fn make_room(&mut self) -> bool {
         if self.jobs.len() < self.config.jobs.into() {
             return true;
@@ -56,7 +56,7 @@ impl Follower {
         self.jobs.iter_mut().find(|it| it.task == task)
     }
 
-    /// Begins the first function that waits, while the follower can be used and runs no other one.
+    /// Begins the first function that waits, if the follower is active and runs no other function.
     pub(super) fn run_next(&mut self, cx: &mut Context<'_, Self>) {
         let is_at_work = |it: &Job| matches!(it.stage, Stage::Loads(_) | Stage::Runs);
         if self.phase != Some(Phase::Active) || self.is_late || self.jobs.iter().any(is_at_work) {
@@ -96,7 +96,7 @@ impl Follower {
         }
     }
 
-    /// Takes out the function for which this library was asked. Another stage is to be set.
+    /// Takes out the function that waits for this library. The caller must set another stage.
     fn take_loading(&mut self, library: Library) -> Result<Option<(TaskId, Function)>, Reject> {
         self.loads
             .take_if(|it| *it == library)
@@ -116,14 +116,14 @@ impl Follower {
                 let needs = loading.as_ref().map(|it| &it.1.libraries);
                 needs.is_some_and(|needs| needs.contains(it))
             };
-            // There is one: a function that needs more than are kept has failed before.
+            // One is found: a function that needs more libraries than are kept has failed before.
             let oldest = self.libraries.iter().position(|it| !is_needed(it));
             if let Some(oldest) = oldest.and_then(|at| self.libraries.remove(at)) {
                 cx.event(Event::Unload(oldest));
             }
         }
         self.libraries.push_back(library);
-        // Where it was stopped none is; where the follower cannot be used any more it waits again.
+        // None if the function was stopped. It runs now, or waits again if the active phase has ended.
         if let Some((task, function)) = loading {
             self.set_stage(task, Stage::Waits(function));
         }
@@ -164,7 +164,7 @@ impl Follower {
         Ok(())
     }
 
-    /// The function that runs has had its time.
+    /// Stops a function that has reached its time limit.
     pub(super) fn on_run_tick(&mut self, cx: &mut Context<'_, Self>) {
         let running = self.jobs.iter().find(|it| matches!(it.stage, Stage::Runs));
         if let Some(task) = running.map(|it| it.task) {
@@ -179,7 +179,7 @@ impl Follower {
         self.go_on(cx);
     }
 
-    /// No function runs: the next one does, or the phase that waited for this ends.
+    /// Continues after a function: begins the next one, or ends the phase that waited for it.
     fn go_on(&mut self, cx: &mut Context<'_, Self>) {
         if self.is_late {
             self.next_phase(cx);
@@ -193,7 +193,7 @@ impl Follower {
         self.look_at(task, cx);
     }
 
-    /// A follower of the unit votes.
+    /// Handles the vote of a follower of the unit.
     pub(super) fn on_vote(
         &mut self,
         from: Member,
@@ -203,26 +203,26 @@ impl Follower {
     ) {
         let (me, takes_any) = (self.me, self.rules.any_vote());
         if is_longer(&returned, self.config.result) {
-            // There is no memory for it, and no table takes it.
+            // There may be no memory for it, and the tables would refuse it.
             self.counters.0.beyond_limits += 1;
             return;
         }
         let Some(job) = self.job_mut(task) else {
-            return; // The request has not come yet, perhaps. It votes again.
+            return; // Perhaps the request is late. The follower votes again.
         };
         if takes_any {
             job.poll.cast_by_any(from, returned.clone());
         }
         if attempt > job.attempt {
-            return; // The same.
+            return; // Perhaps the request of that attempt is late. The follower votes again.
         }
         let counts = takes_any || job.orchestrator() == Some(me) && !job.to_gateway;
         if attempt == job.attempt && !counts {
-            return; // That this follower counts now has not come yet, perhaps. It votes again.
+            return; // Perhaps the request that makes it the orchestrator is late. The vote is repeated.
         }
         let is_new =
             attempt == job.attempt && !job.is_over && job.poll.cast(&job.electors, from, returned);
-        // A message that is not needed any more is not repeated, either.
+        // A vote for an earlier attempt is acknowledged too, so that the follower stops repeating it.
         cx.send(from, Message::Counted { task, attempt });
         // A vote that changes nothing is no reason to send again before the next period.
         if is_new || takes_any {
@@ -230,7 +230,7 @@ impl Follower {
         }
     }
 
-    /// The vote is there.
+    /// Handles the acknowledgement of this follower's vote.
     pub(super) fn on_counted(&mut self, from: Member, task: TaskId, attempt: u16) {
         let (me, gateway) = (self.me, self.gateway());
         if let Some(job) = self.job_mut(task) {
@@ -244,7 +244,7 @@ impl Follower {
         }
     }
 
-    /// The task is over, or another unit has it.
+    /// Handles the end of a task here: it has ended, or another unit has it.
     pub(super) fn on_over(&mut self, task: TaskId, attempt: u16, cx: &mut Context<'_, Self>) {
         let Some(job) = self.job_mut(task).filter(|it| it.attempt <= attempt) else {
             return;
@@ -267,7 +267,7 @@ impl Follower {
         }
     }
 
-    /// Says what follows from where a task stands: the vote, or the verdict.
+    /// Sends this follower's vote on a task, or counts the votes as the orchestrator and sends a new verdict.
     fn look_at(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, rules) = (self.me, self.rules);
         let Some(job) = self.job_mut(task).filter(|it| !it.is_over) else {
@@ -276,7 +276,7 @@ impl Follower {
         let counts = job.orchestrator() == Some(me) && !job.to_gateway;
         if counts {
             if job.verdict.is_some() && !rules.any_vote() {
-                return; // It stands, whatever votes come.
+                return; // Later votes do not change a verdict.
             }
             if let Stage::Returned(returned) = &job.stage
                 && job.poll.vote(me).is_none()
@@ -363,7 +363,8 @@ impl Follower {
         }
     }
 
-    /// Says again what nobody has acknowledged, as if it had not been said: what took it has lost it.
+    /// Repeats messages that are not acknowledged after a mailbox has lost them. This does not count as one of
+    /// the repetitions that are allowed.
     pub(super) fn repeat_lost(&mut self, cx: &mut Context<'_, Self>) {
         if self.rules.votes_once() {
             return;
@@ -387,8 +388,9 @@ impl Follower {
         }
     }
 
-    /// An orchestrator that waits for votes has nothing to say. It says its own vote to its gateway, which
-    /// answers where the task is over: that word may have been lost, and it would wait for good.
+    /// Sends an orchestrator's own vote to its gateway while it waits for other votes. The gateway answers if
+    /// the task has ended: its first message about that may be lost, and then the orchestrator, which has no
+    /// other message to repeat, would wait for ever.
     fn ask_whether_over(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let (me, gateway) = (self.me, self.gateway());
         let job = self.job_mut(task);

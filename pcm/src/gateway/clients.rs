@@ -8,7 +8,7 @@ use super::Gateway;
 use crate::{Function, Message, Outcome, Refusal, TaskId, Update};
 
 impl Gateway {
-    /// A client submits a task; it may have done so before, here or at another gateway.
+    /// Handles the submission of a task. The client may have sent it before, here or to another gateway.
     pub(super) fn on_submit(
         &mut self,
         client: Member,
@@ -24,7 +24,7 @@ impl Gateway {
         self.ask(task, Update::Submit { task, function }, cx);
     }
 
-    /// A client does not want a task done any more.
+    /// Handles a client's request to cancel a task.
     pub(super) fn on_cancel(&mut self, client: Member, number: u64, cx: &mut Context<'_, Self>) {
         let task = TaskId { client, number };
         self.ask(task, Update::Cancel(task), cx);
@@ -35,8 +35,8 @@ impl Gateway {
         let Some(tables) = self.available() else {
             return cx.send(client, Message::Elsewhere);
         };
-        // Whether there is room, the manager knows: here the task may be open already, and the end of
-        // another one not be known yet.
+        // Only the manager knows if there is room: this gateway may not have applied yet that the task is
+        // open, or that another one has ended.
         let is_behind = |it: &Outcome| matches!(it, Outcome::Full(_)) && !self.manages();
         let known = tables.known(&update).filter(|it| !is_behind(it));
         let waits = self.asked.contains(&task);
@@ -53,14 +53,14 @@ impl Gateway {
             let why = Refusal::Full;
             return cx.send(client, Message::Refused { task, why });
         }
-        // A task that is open is not refused. Its client asks again where there is no room.
+        // An open task is not refused. A client that finds no room to wait here asks again.
         if has_room || is_over {
             self.asked.insert(task);
         }
         match known {
             Some(Outcome::Done(_)) => self.answer(task, cx),
             Some(Outcome::Forgotten(_)) => self.refuse(task, Refusal::Forgotten, cx),
-            Some(Outcome::Full(_)) => {} // What was proposed before says which.
+            Some(Outcome::Full(_)) => {} // An earlier proposal decides whether the task found room.
             Some(_) => cx.send(client, Message::Taken { task }),
             None => match self.propose(update, cx) {
                 Ok(()) => {}
@@ -73,8 +73,8 @@ impl Gateway {
         }
     }
 
-    /// Whether a request to a unit has no room for a function, whichever unit runs it: what gateways send
-    /// each other has more, for it names no followers.
+    /// Returns true if a function does not fit into a request to a unit, in any unit. Messages between
+    /// gateways have more room for it, because they name no followers.
     fn is_too_long(&self, function: &Function) -> bool {
         let Some(tables) = self.tables() else {
             return false;

@@ -10,18 +10,18 @@ use crate::DutyCycle;
 pub enum Voting {
     /// More than half of all gateways (erratum Q1).
     Static,
-    /// More than half of the connected gateways. They change by a decision of more than half of the
-    /// former ones, and act when more than half of the next ones have the tables (erratum Q2). For a
-    /// first configuration of a majority, without [`also`](selvedge_replica::Configuration::also). Links work
-    /// both ways or not at all: a gateway that can send, and receives nothing, may be left as one of two. And
-    /// gateways store facts: one that forgot may be named in its former life, and is needed where few are
-    /// left.
+    /// More than half of the connected gateways. They change by a decision of more than half of the former
+    /// ones, and act when more than half of the next ones have the tables (erratum Q2). The first configuration
+    /// decides by majority, without [`also`](selvedge_replica::Configuration::also). Links must work both ways
+    /// or not at all: otherwise a gateway that sends, and receives nothing, may be left as one of two voters.
+    /// Gateways must store facts: otherwise a gateway that lost its memory may still be named in its former
+    /// life, and few remaining voters may need its vote.
     Dynamic,
 }
 
 /// The settings of a gateway. All gateways have the same `voting`, and the `timeout` of each is above
-/// twice the longest `heartbeat` of any, or a manager that works well counts as failed again and again. They
-/// may differ in the others; what else they have to agree in stands in [`Limits`](crate::Limits).
+/// twice the longest `heartbeat` of any; otherwise a correct manager counts as failed again and again. They
+/// may differ in the other settings. All other settings that must be equal are [`Limits`](crate::Limits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Config {
@@ -30,30 +30,30 @@ pub struct Config {
     /// The gateways that decide. Default [`Voting::Static`].
     pub voting: Voting,
     /// The time between heartbeats of the resource manager, which the others answer. Default 1 s. Zero:
-    /// never; then a membership service reports which gateways are here, and the host of a gateway that
-    /// is taken off the list stops it: no node notifies it.
+    /// never. Then a membership service reports failed gateways, and the host of a gateway that is removed
+    /// from the configuration stops it: no node notifies the gateway.
     pub heartbeat: Span,
     /// The time after which a silent gateway counts as failed (the paper's RM timeout): above twice
     /// `heartbeat`. Default 5 s.
     pub timeout: Span,
     /// The tenths of its period after which a silent follower is purged: from 11. Default 35;
-    /// the paper's is 15, which takes one keep-alive that is lost for the end of its follower (erratum
-    /// Q8). No follower is purged within a second.
+    /// the paper's is 15, under which one lost keep-alive purges its follower (erratum Q8). No follower is
+    /// purged within a second.
     pub purge_after: u16,
-    /// After how many tenths of the longest period among its followers a unit is taken not to answer, on
-    /// top of the time that its functions may run: from 10. Default 40. The periods are those that the
-    /// followers have when the unit gets the task.
+    /// The tenths of the longest period among its followers after which a unit counts as silent, in addition
+    /// to the time that its functions may run: from 10. Default 40. The periods are the followers' periods at
+    /// the moment when the unit gets the task.
     pub offload_after: u16,
-    /// The longest time that a function may run at any follower: above zero. Default 5 s, as that of
+    /// The longest time that a function may run at any follower: above zero. Default 5 s, as for
     /// [followers](crate::follower::Config::time). A unit has this time for each task that it was given.
     pub function_time: Span,
-    /// The time for which followers come and go before units are formed again because some are broken:
-    /// above zero. Default 1 s.
+    /// The time that passes between the first broken unit and the next forming of units, so that more
+    /// followers may arrive or leave: above zero. Default 1 s.
     pub settle: Span,
     /// The period of the review, which forms units again where followers have changed, checks the place
     /// of the resource manager, and retries failed work: above zero. Default 10 s. It should be longer than
-    /// twice `replica.resend` for each gateway: where none leads, each stands at its review at once, and
-    /// those that are reviewed together would keep each other from it.
+    /// twice `replica.resend` for each gateway: without a leader each gateway stands for election at its
+    /// review, and gateways whose reviews fall together would prevent each other's election.
     pub review: Span,
     /// The greatest number of tasks whose clients wait at this gateway: from 1. Default 256.
     pub clients: u16,
@@ -70,7 +70,7 @@ impl Config {
     #[must_use]
     pub const fn new() -> Self {
         Self {
-            // What the default limits allow fits.
+            // Has room for the largest tables of the default limits.
             replica: selvedge_replica::Config::new().with_state_limit(8 << 20),
             voting: Voting::Static,
             heartbeat: Span::secs(1),
@@ -118,12 +118,12 @@ impl Config {
         ])
     }
 
-    /// After how long a follower that says nothing is purged.
+    /// The time after which a silent follower is purged.
     pub(super) fn patience(&self, duty: DutyCycle) -> Span {
         tenths(duty.period(), self.purge_after).max(Span::secs(1))
     }
 
-    /// After how long a unit whose longest period this is, and that has so many tasks, does not answer.
+    /// The time after which a unit with this longest period, and this number of tasks, counts as silent.
     pub(super) fn offload(&self, period: Span, tasks: u32) -> Span {
         let runs = self.function_time.0.saturating_mul(tasks.max(1).into());
         let periods = tenths(period, self.offload_after);
@@ -131,7 +131,8 @@ impl Config {
     }
 }
 
-/// A period is no more than two minutes, and there are no more than 2^16 tenths.
+/// A number of tenths of a period. Cannot overflow: a period is two minutes at most, and there are fewer
+/// than 2^16 tenths.
 const fn tenths(period: Span, tenths: u16) -> Span {
     Span(period.0.saturating_mul(tenths as u64) / 10)
 }

@@ -10,12 +10,12 @@ use crate::{Tables, TaskId};
 /// A command of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
-    /// It is there: it looks after its followers from now on.
+    /// Starts the gateway, which watches its followers from now on.
     Start,
     /// The distance to another gateway, in links. The default is one. It may be lost: the host repeats it.
     ///
-    /// It is dropped where the present configuration does not name both, for it would be forgotten at the
-    /// next review of the resource manager. [`no_room`](super::Counters::no_room) counts what goes beyond
+    /// It is dropped if the present configuration does not name both gateways, because the next review of the
+    /// resource manager would forget it. [`no_room`](super::Counters::no_room) counts the distances beyond
     /// [`Limits::gateways`](crate::Limits::gateways).
     SetHops {
         /// The other gateway.
@@ -23,13 +23,12 @@ pub enum Command {
         /// The number of links.
         hops: u8,
     },
-    /// Asks this resource manager to have the tables go over to these gateways. Its `frame_budget` has room
-    /// for [`Limits::result`](crate::Limits::result).
+    /// Asks this resource manager to change the configuration of the gateways. Its `frame_budget` must have
+    /// room for [`Limits::result`](crate::Limits::result).
     ///
-    /// With [`Voting::Dynamic`](super::Voting::Dynamic) the voters do not stay as they are named: at its
-    /// next review at the latest the manager takes gateways that have failed off the list, and puts gateways on
-    /// it that are here. The rest of the configuration stays, such as `frame_budget`, `lease` and
-    /// `proposers`.
+    /// With [`Voting::Dynamic`](super::Voting::Dynamic) the named voters do not stay: at its next review at the
+    /// latest the manager removes gateways that have failed from the list, and adds gateways that are
+    /// connected. The rest of the configuration stays, such as `frame_budget`, `lease` and `proposers`.
     Configure(Configuration),
 }
 
@@ -37,11 +36,11 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// To be stored before any later effect is carried out.
+    /// A fact that the host must store before it carries out any later effect.
     Fact(selvedge_replica::Fact<Tables>),
-    /// This gateway leads the others now.
+    /// This gateway is the resource manager from now on.
     Leading,
-    /// It does so no longer.
+    /// This gateway is the resource manager no longer.
     Deposed,
     /// A follower of this gateway is in the tables.
     Attached(Member),
@@ -49,22 +48,22 @@ pub enum Event {
     Purged(NodeId),
     /// Units were formed again; their number.
     Clustered(usize),
-    /// A task is over.
+    /// A task has ended.
     Ended(TaskId),
-    /// This gateway sends followers and clients to others: it reaches no quorum, or no manager, or it
-    /// holds no tables. Until it is told, it serves them.
+    /// This gateway sends followers and clients on to other gateways: it reaches no quorum, or no manager, or
+    /// it holds no tables. Before this event it serves them.
     Unavailable,
-    /// It serves them again.
+    /// This gateway serves followers and clients again.
     Available,
     /// Another gateway counts as failed: it sent nothing for [`Config::timeout`](super::Config::timeout),
     /// or membership reports it.
     Failed(Member),
-    /// A gateway that counted as failed is here.
+    /// A gateway that counted as failed is up.
     Returned(Member),
 }
 
-/// Tags of the timers. Those of followers come first: a driver moves what is behind a timer that it arms or
-/// disarms, and theirs are many, and stay.
+/// Tags of the timers. The timers of followers come first: a driver that arms or disarms a timer moves all
+/// timers behind it, and the timers of followers are many and stay armed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
     /// A follower has sent nothing for too long.
@@ -92,7 +91,7 @@ pub enum Reject {
     /// A setting is out of its range.
     #[error(transparent)]
     Config(#[from] OutOfRange),
-    /// A result may be longer than what a frame between gateways has room for: its task would never end.
+    /// A result may be longer than the room in a frame between gateways, and then its task would never end.
     #[error(
         "a result may have {result} bytes, and a frame of {budget} has room for {room}: lower \
          `Limits::result`, or raise `frame_budget`"
@@ -108,8 +107,8 @@ pub enum Reject {
     /// The first configuration does not name this gateway in this life. The gateway would have no vote, and
     /// could not get one without a quorum of other gateways.
     #[error(
-        "{me} is not a gateway of the first configuration, which names {named:?}: restore it from what \
-         its former life stored, or begin as a newcomer if that is lost"
+        "{me} is not a gateway of the first configuration, which names {named:?}: restore it from the \
+         storage of its former life, or begin as a newcomer if that is lost"
     )]
     NotNamed {
         /// The gateway, in the life that was asked for.
@@ -126,7 +125,7 @@ pub enum Reject {
     /// A node that this gateway does not know sends a message that only gateways send. It may be a gateway: no
     /// configuration names it yet, or this gateway has not received the configuration that does.
     #[error(
-        "{0} sends what gateways send, and is not known here as a gateway: name it by `Configure`, unless \
+        "{0} sends a gateway's message, and is not known here as a gateway: name it by `Configure`, unless \
          this gateway is behind"
     )]
     UnknownGateway(Member),

@@ -1,9 +1,9 @@
-//! Which gateways are here, where no membership service tells it (PCM, section 4.2).
+//! Failure detection between gateways, without a membership service (PCM, section 4.2).
 //!
-//! The resource manager says now and then that it is here, and which other gateways are gone; the
-//! others answer. So it watches all of them, and each of them watches it. A gateway that says nothing
-//! for too long counts as failed until it is heard again; the replica takes that as it takes a word of
-//! a membership service, which may be wrong.
+//! The resource manager sends heartbeats that name the failed gateways, and the others answer. So it
+//! watches all of them, and each of them watches it. A gateway that sends nothing for too long counts as
+//! failed until a message of it arrives. The replica handles that as a report of a membership service,
+//! which may be wrong.
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,12 @@ use super::Gateway;
 use super::event::{Event, Reject, Timer};
 use crate::{Message, Tables};
 
-/// As many heartbeats in a row say that this gateway is gone, though it has answered, or as many
-/// timeouts passed without one: it reaches no manager.
+/// The number of heartbeats in a row that name this gateway as failed although it has answered, or of
+/// timeouts without a heartbeat, after which it counts as unable to reach a manager.
 const MISSED_MOST: u8 = 3;
 
 impl Gateway {
-    /// This gateway is there, or another one manages: others are watched than before.
+    /// Changes the watched gateways, because this gateway has started, or another one manages.
     pub(super) fn watch_gateways(&mut self, cx: &mut Context<'_, Self>) {
         if !self.hears_others() {
             return;
@@ -40,7 +40,7 @@ impl Gateway {
         }
     }
 
-    /// The resource manager sends heartbeats, also to failed gateways: they may have come back.
+    /// Sends the resource manager's heartbeats, also to failed gateways: they may have come back.
     pub(super) fn on_heartbeat_tick(&mut self, cx: &mut Context<'_, Self>) {
         if !self.manages {
             return;
@@ -52,7 +52,8 @@ impl Gateway {
         }
         let configuration = self.replica.machine().configuration();
         for other in self.others() {
-            // One that was taken off the list may not have heard of it, and hears it so.
+            // Also names the receiver if it is no voter any more: it may not know that, and becomes
+            // unavailable when it is named.
             let off = configuration.voter(other.id).is_none();
             let off = off.then_some(other.id);
             let off = off.filter(|it| !self.ended.contains(it));
@@ -67,14 +68,15 @@ impl Gateway {
         replica.could_decide(|id| !self.ended.contains(&id))
     }
 
-    /// The tables, where what followers and clients say here is decided. They go elsewhere otherwise.
+    /// The tables, if requests of followers and clients can be decided here. Otherwise they are sent on to
+    /// other gateways.
     pub(super) fn available(&self) -> Option<&Tables> {
         let is_missed = !self.manages && self.missed >= MISSED_MOST;
         let is_cut_off = self.is_stalled || !self.has_quorum() || is_missed;
         self.tables().filter(|_| !is_cut_off)
     }
 
-    /// Tells the host, once, that followers and clients go elsewhere from now on, or do no more.
+    /// Notifies the host, once, that followers and clients are sent on from now on, or are served again.
     pub(super) fn tell_whether_available(&mut self, cx: &mut Context<'_, Self>) {
         let is_available = self.available().is_some();
         if is_available == self.is_available {
@@ -87,7 +89,7 @@ impl Gateway {
         });
     }
 
-    /// The resource manager sends heartbeats, which name the failed gateways.
+    /// Handles a heartbeat of the resource manager, which names the failed gateways.
     pub(super) fn on_heartbeat(
         &mut self,
         from: Member,
@@ -144,7 +146,7 @@ impl Gateway {
         }
     }
 
-    /// A gateway says that it is here.
+    /// Handles a report of a gateway that it is up.
     pub(super) fn on_here(
         &mut self,
         from: Member,
@@ -157,7 +159,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// A message came from a gateway: it is here.
+    /// Notes that a gateway is up, because a message came from it.
     pub(super) fn note_here(&mut self, from: Member, cx: &mut Context<'_, Self>) {
         let known = self.gateways.get(&from.id).copied();
         let Some(known) = known.filter(|it| self.hears_others() && !it.supersedes(from)) else {
@@ -173,7 +175,7 @@ impl Gateway {
         }
     }
 
-    /// A gateway that this manager watches has said nothing for too long.
+    /// Handles the timeout of a gateway that this manager watches.
     pub(super) fn on_timeout_tick(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let known = self.gateways.get(&id).copied();
         if let Some(known) = known.filter(|_| self.manages) {
@@ -181,7 +183,7 @@ impl Gateway {
         }
     }
 
-    /// The resource manager has said nothing for too long.
+    /// Handles the timeout of the resource manager.
     pub(super) fn on_manager_tick(&mut self, cx: &mut Context<'_, Self>) {
         cx.arm(Timer::Manager, self.config.timeout);
         self.missed = self.missed.saturating_add(1);
@@ -213,8 +215,8 @@ impl Gateway {
         }
     }
 
-    /// Where no gateway manages, none asks which are here. One that came back in another life, and that
-    /// others count as failed, is heard of in no other way.
+    /// Reports to all gateways that this one is up. Without a manager no heartbeat asks for it, and the others
+    /// would not learn that a gateway that counts as failed has restarted.
     fn say_here(&self, cx: &mut Context<'_, Self>) {
         for other in self.others() {
             cx.send(other, Message::Here);

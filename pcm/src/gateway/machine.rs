@@ -1,4 +1,4 @@
-//! The place where each input goes.
+//! The handlers of a gateway's inputs.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,11 +11,12 @@ use super::event::{Command, Event, Misbehaviour, Reject, Timer};
 use super::state::{Gateway, check_result};
 use crate::{Hops, Message, Tables, Update};
 
-/// The greatest number of known gateways; former ones that have left make room.
+/// The greatest number of known gateways. Gateways that have failed, and are not in the configuration,
+/// are forgotten to make room.
 const KNOWN_MOST: usize = 64;
 
 impl Gateway {
-    /// One step of the replica. Its events are handled when this step's input is dealt with.
+    /// Makes a step of the replica. Its events are handled at the end of this gateway's step.
     pub(super) fn step(
         &mut self,
         input: Input<Replica<Tables>>,
@@ -37,8 +38,8 @@ impl Gateway {
         )
     }
 
-    /// Proposes an update, unless it would change nothing. What is lost is proposed again when there is
-    /// reason: a follower or client says it again, or a timer does.
+    /// Proposes an update, unless it would change nothing. A lost proposal is made again when a follower or
+    /// client repeats its message, or when a timer expires.
     pub(super) fn propose(
         &mut self,
         update: Update,
@@ -54,12 +55,12 @@ impl Gateway {
         proposed
     }
 
-    /// Proposes what a timer proposes again.
+    /// Proposes an update that a timer proposes again if this is refused or lost.
     pub(super) fn try_to_propose(&mut self, update: Update, cx: &mut Context<'_, Self>) {
         let _counted = self.propose(update, cx);
     }
 
-    /// Looks at what the replica told, and at what it told about that.
+    /// Handles the replica's events, and the events to which that leads.
     fn look_at_notified(&mut self, cx: &mut Context<'_, Self>) {
         while let Some(event) = self.notified.0.pop_front() {
             self.on_answered(event, cx);
@@ -77,7 +78,7 @@ impl Gateway {
         }
         match message {
             Message::Tables(message) => {
-                // The replica takes what is decided, and what is proposed, from anybody.
+                // The replica takes decided entries and proposals from any sender, so unknown ones stop here.
                 if !self.gateways.contains_key(&from.id) {
                     return Err(Reject::UnknownGateway(from));
                 }
@@ -131,7 +132,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// A gateway is here, or is gone, as membership or its silence says.
+    /// Takes a report about a gateway from the membership service, or from its silence.
     pub(super) fn learn(&mut self, delta: Delta, cx: &mut Context<'_, Self>) {
         let member = delta.member();
         let Some(known) = self.gateways.get_mut(&member.id) else {
@@ -160,7 +161,7 @@ impl Gateway {
         self.look_at_voters(cx);
     }
 
-    /// The gateways that decide are others: all of them are known.
+    /// Adds the gateways of a new configuration to the known ones.
     pub(super) fn on_configured(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.replica.machine().configuration().members();
         let named: Vec<Member> = named.map(|it| it.member).collect();
@@ -191,7 +192,7 @@ impl Gateway {
             Command::Start if self.is_started => Err(Reject::Started),
             Command::Start => {
                 self.is_started = true;
-                // Facts that were folded may have named others.
+                // Folded facts may have changed the configuration.
                 self.on_configured(cx);
                 cx.arm(Timer::Review, self.config.review);
                 self.watch_own(cx);
@@ -209,7 +210,7 @@ impl Gateway {
         }
     }
 
-    /// Another gateway is so many links away.
+    /// Proposes the distance to another gateway.
     fn on_hops(&mut self, to: NodeId, hops: u8, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         let one = self.me.id;
         let hops = Hops {

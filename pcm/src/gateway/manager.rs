@@ -1,4 +1,4 @@
-//! What the resource manager sees to, and which gateway it is.
+//! The duties of the resource manager, and the choice of its gateway.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use super::event::{Event, Timer};
 use crate::{Hops, Tables, TaskId, Update};
 
 impl Gateway {
-    /// Takes up what a resource manager does, or lays it down.
+    /// Takes up or lays down the duties of a resource manager, if the replica's leader has changed.
     pub(super) fn look_whether_it_manages(&mut self, cx: &mut Context<'_, Self>) {
         let manages = self.replica.machine().leads() && self.tables().is_some();
         if manages == self.manages {
@@ -38,7 +38,7 @@ impl Gateway {
         self.look_at_voters(cx);
     }
 
-    /// The manager gives a task to another unit, unless the present one answers in time.
+    /// Arms the timer at which the manager gives a task to another unit, unless the present one answers.
     pub(super) fn expect_answer(&self, task: TaskId, cx: &mut Context<'_, Self>) {
         let Some(tables) = self.tables().filter(|_| self.manages) else {
             return;
@@ -60,14 +60,14 @@ impl Gateway {
         else {
             return;
         };
-        self.expect_answer(task, cx); // Once more, if this is lost.
+        self.expect_answer(task, cx); // Repeats the proposal, which may be lost.
         let retry = Update::Retry { task, after };
         let can_retry = self.tables().is_some_and(|it| it.known(&retry).is_none());
         self.counters.0.retries += u64::from(can_retry);
         self.try_to_propose(retry, cx);
     }
 
-    /// Tasks that waited for a unit go to one.
+    /// Proposes to give the tasks that wait for a unit to one.
     pub(super) fn retry_waiting(&mut self, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|it| self.manages && it.units() > 0);
         let open = tables.into_iter().flat_map(Tables::open);
@@ -78,13 +78,13 @@ impl Gateway {
         }
     }
 
-    /// Followers came or went: units may be broken.
+    /// Checks the units, because followers arrived or left.
     pub(super) fn on_followers_changed(&mut self, cx: &mut Context<'_, Self>) {
         self.has_changed = true;
         self.look_at_units(cx);
     }
 
-    /// Units that are broken are formed anew, when followers had time to come and go.
+    /// Forms broken units again, after followers had time to arrive and leave.
     pub(super) fn look_at_units(&mut self, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|_| self.manages);
         if !self.is_cluster_due && tables.is_some_and(Tables::want_clustering) {
@@ -126,8 +126,8 @@ impl Gateway {
         }
     }
 
-    /// How far gateways are that do not decide any more is forgotten, for it takes room: they count as one
-    /// link away, as those do that nothing is known of.
+    /// Forgets the distances of gateways that are no voters any more, because they take room. Such a gateway
+    /// counts as one link away, as any gateway of unknown distance.
     fn forget_distances(&mut self, cx: &mut Context<'_, Self>) {
         let named = self.replica.machine().configuration().members();
         let named: BTreeSet<NodeId> = named.map(|it| it.member.id).collect();
@@ -140,7 +140,8 @@ impl Gateway {
         }
     }
 
-    /// A replica that is asked nothing elects nobody; tasks that are open need a manager.
+    /// Stands for election if there is no manager. Open tasks need one, and a replica without requests elects
+    /// none.
     pub(super) fn look_for_manager(&mut self, cx: &mut Context<'_, Self>) {
         let replica = self.replica.machine();
         let is_led = replica
@@ -148,12 +149,12 @@ impl Gateway {
             .is_some_and(|it| !self.ended.contains(&it.0));
         if !is_led && replica.votes() {
             let stand = Input::Command(Command::Campaign);
-            // One that stands already, or holds no tables, tries again at the next review.
+            // Refused if it stands already, or holds no tables. It tries again at the next review.
             let _refused = self.step(stand, cx);
         }
     }
 
-    /// Has the gateway lead from which followers are reached over the fewest links (PCM, section 4.2).
+    /// Hands over to the gateway from which followers are reached over the fewest links (PCM, section 4.2).
     fn look_for_better_manager(&mut self, cx: &mut Context<'_, Self>) {
         let voters = self.replica.machine().configuration().members();
         let here = voters.filter(|it| !it.is_witness && !self.ended.contains(&it.member.id));
@@ -168,7 +169,7 @@ impl Gateway {
         }
     }
 
-    /// Whether a gateway looks after its followers itself: it is here, and holds the tables.
+    /// Returns true if a gateway watches its followers itself: it is up, and holds the tables.
     pub(super) fn serves(&self, gateway: NodeId) -> bool {
         let configuration = self.replica.machine().configuration();
         let holds = configuration
@@ -177,7 +178,7 @@ impl Gateway {
         holds && !self.ended.contains(&gateway)
     }
 
-    /// Others manage, or decide, than before: the manager looks after the followers of those that do not.
+    /// Makes the manager watch the followers of gateways that do not watch them themselves.
     pub(super) fn look_for_orphans(&mut self, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|_| self.manages).into_iter();
         let gateways = tables.flat_map(Tables::gateways).map(|it| it.0);
@@ -187,8 +188,8 @@ impl Gateway {
         }
     }
 
-    /// A gateway is gone: its followers go, too, unless they come to another one in time. O(n) for n
-    /// followers.
+    /// Makes the manager purge the followers of a gateway that has failed, unless they attach themselves to
+    /// another one in time. O(n) for n followers.
     pub(super) fn on_gateway_gone(&mut self, gateway: NodeId, cx: &mut Context<'_, Self>) {
         let tables = self.tables().filter(|_| self.manages);
         let all = tables.into_iter().flat_map(Tables::followers);
@@ -201,14 +202,14 @@ impl Gateway {
         }
     }
 
-    /// With [`Voting::Dynamic`](super::Voting::Dynamic) the gateways that are connected are the voters.
+    /// Proposes the connected gateways as voters, under [`Voting::Dynamic`](super::Voting::Dynamic).
     pub(super) fn look_at_voters(&mut self, cx: &mut Context<'_, Self>) {
         if !self.is_dynamic() || !self.manages {
             return;
         }
         let present = self.replica.machine().configuration();
         let is_here = |id: NodeId| !self.ended.contains(&id);
-        // Those that stay keep their order and their part.
+        // Voters that stay keep their order and their role.
         let remain = present.voters.iter().filter(|it| is_here(it.member.id));
         let mut voters: Vec<Voter> = remain
             .map(|it| Voter {
@@ -223,7 +224,7 @@ impl Gateway {
         let is_new = |it: &Member| is_here(it.id) && present.voter(it.id).is_none();
         let new = self.gateways.values().copied().filter(is_new);
         voters.extend(new.map(Voter::new));
-        // Gateways that failed could not agree to it.
+        // Without a quorum of the present voters the change could not be decided.
         if voters == present.voters || !self.has_quorum() {
             return;
         }
@@ -231,7 +232,7 @@ impl Gateway {
             voters,
             ..present.clone()
         };
-        // Refused while another change is under way; it is looked at again.
+        // Refused while another change is under way. The next review tries again.
         let _refused = self.step(Input::Command(Command::Configure(next)), cx);
     }
 }

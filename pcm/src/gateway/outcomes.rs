@@ -1,8 +1,8 @@
 //! The effects of the gateways' decisions.
 //!
-//! All gateways apply the same updates, so each sees which of its own followers got a task, and puts the
-//! request into their mailboxes. No request is relayed, a new resource manager sends nothing again, and a
-//! follower that comes to another gateway gets its open tasks there. A lost message is sent again by the node
+//! All gateways apply the same updates, so each finds which of its own followers got a task, and puts the
+//! request into their mailboxes. No request is relayed, a new resource manager repeats nothing, and a
+//! follower that moves to another gateway gets its open tasks there. A lost message is repeated by the node
 //! that needs it: by a follower in its next period, by a client when its answer is overdue, by the resource
 //! manager when a unit has not answered in time.
 
@@ -24,14 +24,14 @@ impl Gateway {
             Notified::Elected { .. } | Notified::Deposed(_) => self.look_whether_it_manages(cx),
             Notified::Configured { .. } => {
                 self.on_configured(cx);
-                // One that is on the list again, and kept its tables, looked after no follower meanwhile.
+                // It may be a voter again, with its old tables. Meanwhile it watched no follower.
                 self.watch_own(cx);
                 self.look_whether_it_manages(cx);
                 self.look_for_orphans(cx);
             }
             Notified::Unavailable { .. } => self.is_stalled = true,
             Notified::Available => self.is_stalled = false,
-            // What was proposed is seen in the tables, or is proposed again.
+            // The outcome of a proposal is in the tables, or it is proposed again.
             Notified::Fact(_)
             | Notified::Overtaken { .. }
             | Notified::Forgotten { .. }
@@ -80,7 +80,7 @@ impl Gateway {
         if known.gateway == self.me.id {
             cx.event(Event::Attached(known.member));
             self.watch_own_one(&known, cx);
-            // What lay in its mailbox elsewhere is lost, perhaps.
+            // Messages in its mailbox at another gateway may be lost.
             let own: Vec<TaskId> = self.tasks_of(id);
             for task in own {
                 self.send_runs(task, Some(known.member), cx);
@@ -89,7 +89,7 @@ impl Gateway {
             self.unwatch(id, cx);
         }
         if self.manages && !self.serves(known.gateway) {
-            // The requests of a gateway before it failed.
+            // Its gateway has failed after it proposed the attachment.
             cx.arm(Timer::Purge(id), self.config.patience(known.duty));
         }
         self.on_withdrawn(tasks, cx);
@@ -107,8 +107,8 @@ impl Gateway {
         tables.flat_map(|it| it.tasks_of(id)).collect()
     }
 
-    /// A follower does not take part in these tasks any more. The others hear of it: their vote may be
-    /// for another orchestrator, and fewer are counted.
+    /// Sends requests without a follower that left these tasks to the other followers: they may have a new
+    /// orchestrator, and fewer votes decide.
     fn on_withdrawn(&mut self, tasks: &[TaskId], cx: &mut Context<'_, Self>) {
         for &task in tasks {
             self.send_runs(task, None, cx);
@@ -123,7 +123,7 @@ impl Gateway {
         cx: &mut Context<'_, Self>,
     ) {
         if let Some(former) = former {
-            // The others go on with what they run, for the next attempt.
+            // Followers of both attempts keep running the function, for the new one.
             let present = self.tables().and_then(|it| it.assignment(task));
             let is_present =
                 |it: &Member| present.is_some_and(|present| present.electors.contains(it));
@@ -157,7 +157,7 @@ impl Gateway {
         self.has_changed = false;
         let units = self.tables().map_or(0, Tables::units);
         cx.event(Event::Clustered(units));
-        // Nothing, unless what is wrong with them is not mended so (erratum Q9).
+        // Does nothing unless a unit is still broken (erratum Q9).
         self.look_at_units(cx);
         self.retry_waiting(cx);
     }
@@ -191,7 +191,7 @@ impl Gateway {
         self.look_whether_it_manages(cx);
     }
 
-    /// Answers the client of a task that is over, if it waits here.
+    /// Answers the client of a task that has ended, if it waits here.
     pub(super) fn answer(&mut self, task: TaskId, cx: &mut Context<'_, Self>) {
         let Some(tables) = self.tables() else {
             return;
@@ -210,8 +210,8 @@ impl Gateway {
         }
     }
 
-    /// Forgets the clients of tasks that are not open here: what was proposed was lost, or is forgotten.
-    /// Those that still wait ask again.
+    /// Forgets the clients of tasks that are not open here: their proposals were lost, or the tasks are
+    /// forgotten. Clients that still wait ask again.
     pub(super) fn forget_clients(&mut self, cx: &mut Context<'_, Self>) {
         let asked: Vec<TaskId> = self.asked.iter().copied().collect();
         for task in asked {

@@ -18,7 +18,7 @@ pub struct Gateway {
     pub(super) replica: Nested<Replica<Tables>>,
     /// Events of the replica in this step that were not handled yet.
     pub(super) notified: Untracked<VecDeque<selvedge_replica::Event<Tables>>>,
-    /// Of all gateways the latest life that is known.
+    /// All known gateways, each in its latest known life.
     pub(super) gateways: BTreeMap<NodeId, Member>,
     /// The gateways that failed or left.
     pub(super) ended: BTreeSet<NodeId>,
@@ -27,15 +27,15 @@ pub struct Gateway {
     /// The tasks that clients wait for here.
     pub(super) asked: BTreeSet<TaskId>,
     pub(super) is_started: bool,
-    /// Whether this gateway acts as resource manager.
+    /// True if this gateway acts as resource manager.
     pub(super) manages: bool,
-    /// Whether the replica has asked for long, and no quorum answers.
+    /// True if the replica has waited for a quorum's answer for too long.
     pub(super) is_stalled: bool,
-    /// How many of the manager's heartbeats in a row said that this gateway is gone, or did not come.
+    /// The number of the manager's heartbeats in a row that named this gateway as failed, or did not arrive.
     pub(super) missed: u8,
     /// True if followers and clients are served here, as the host was notified; it assumes so at first.
     pub(super) is_available: bool,
-    /// Whether followers came or went since units were formed.
+    /// True if followers arrived or left since units were formed.
     pub(super) has_changed: bool,
     /// True if units are about to be formed again.
     pub(super) is_cluster_due: bool,
@@ -44,13 +44,13 @@ pub struct Gateway {
 
 impl Gateway {
     /// A gateway in its first life, in which `first` names it. All gateways begin with equal `first` and
-    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer): made here,
-    /// it would have no vote after it folds the facts of a former life.
+    /// `limits`. A later life is [restored](Self::restore), or is a [newcomer](Self::newcomer): made by this
+    /// function it would have no vote after it folds the facts of a former life.
     ///
     /// # Errors
     /// [`Reject::NotNamed`] in any other life. [`Reject::Config`], [`Reject::Replica`] and
-    /// [`Reject::NoRoomForResult`], if these cannot work; `replica.state_limit` has to let all in that
-    /// `limits` do.
+    /// [`Reject::NoRoomForResult`], if these settings cannot work: `replica.state_limit` has to admit the
+    /// largest tables that `limits` allow.
     pub fn new(
         me: Member,
         config: Config,
@@ -73,7 +73,7 @@ impl Gateway {
         Self::make(me, config, replica, gateways)
     }
 
-    /// As [`new`](Self::new), with these tables.
+    /// A gateway as [`new`](Self::new) makes it, with these tables.
     #[cfg(feature = "check")]
     pub(crate) fn with_tables(
         me: Member,
@@ -86,8 +86,8 @@ impl Gateway {
         Self::make(me, config, replica, gateways)
     }
 
-    /// A gateway that lost its memory, or never had one: it takes part when the others name it. These
-    /// are the others; each counts as failed until a message of it arrives.
+    /// A gateway that lost its memory, or never had one. It takes part when the others name it. Each of
+    /// `others` counts as failed until a message of it arrives.
     ///
     /// # Errors
     /// [`Reject::Config`].
@@ -104,14 +104,14 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// A gateway in a later life `me`, with what its former life stored. Facts that came after `stored` are
-    /// [folded](selvedge_core::durable::Durable::fold) before its first input. A host that has stored facts
-    /// since the first life, and no base, makes one: `Gateway::new(first_life, ..)?.replica().stored()`.
-    /// `others` are all other gateways that there may be; those that no longer decide count as gone until
-    /// a message of theirs arrives.
+    /// A gateway in a later life `me`, with the state that its former life stored. Facts that came after
+    /// `stored` are [folded](selvedge_core::durable::Durable::fold) before its first input. A host that has
+    /// only facts, from the first life on, makes the base: `Gateway::new(first_life, ..)?.replica().stored()`.
+    /// `others` are all other gateways that may exist. A gateway that is no voter any more counts as failed
+    /// until a message of it arrives.
     ///
     /// # Errors
-    /// [`Reject::Config`], and [`Reject::Replica`] where `stored` was damaged.
+    /// [`Reject::Config`], and [`Reject::Replica`] if `stored` was damaged.
     pub fn restore(
         me: Member,
         config: Config,
@@ -169,13 +169,13 @@ impl Gateway {
         self.me
     }
 
-    /// All gateways that this one knows, each in its latest life, and whether it counts as here.
+    /// All gateways that this one knows, each in its latest life, and true unless it counts as failed.
     pub fn gateways(&self) -> impl Iterator<Item = (Member, bool)> + '_ {
         let all = self.gateways.values();
         all.map(|it| (*it, !self.ended.contains(&it.id)))
     }
 
-    /// The tables, as far as this gateway knows them; nothing where it holds none.
+    /// The tables, as far as this gateway knows them; `None` if it holds none.
     #[must_use]
     pub fn tables(&self) -> Option<&Tables> {
         self.replica.machine().state()
@@ -187,7 +187,7 @@ impl Gateway {
         self.replica.machine()
     }
 
-    /// Whether this gateway acts as resource manager.
+    /// Returns true if this gateway acts as resource manager.
     #[must_use]
     pub const fn manages(&self) -> bool {
         self.manages
@@ -199,7 +199,7 @@ impl Gateway {
         &self.counters.0
     }
 
-    /// How much this gateway keeps besides the tables: of followers, and of clients that wait.
+    /// The numbers of followers and of waiting clients that this gateway keeps besides the tables.
     #[cfg(feature = "check")]
     pub(crate) fn kept(&self) -> (usize, usize) {
         (self.own.len(), self.asked.len())
@@ -211,7 +211,7 @@ impl Gateway {
         &self.config
     }
 
-    /// Whether the voters follow the gateways that are connected.
+    /// Returns true if the voters follow the connected gateways.
     pub(super) fn is_dynamic(&self) -> bool {
         self.config.voting == Voting::Dynamic
     }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Gateway {
-    /// A follower says that it is here.
+    /// Handles the keep-alive of a follower.
     pub(super) fn on_keep_alive(
         &mut self,
         from: Member,
@@ -34,7 +34,7 @@ impl Gateway {
         };
         let is_known = tables.follower(from.id).is_some_and(is_reported);
         if is_known && self.own.get(&from.id).is_some_and(is_reported) {
-            // As nearly always: nothing is copied.
+            // The usual case, in which nothing is copied.
             return cx.arm(Timer::Purge(from.id), self.config.patience(duty));
         }
         let reported = Attachment {
@@ -50,12 +50,12 @@ impl Gateway {
         let update = Update::Attach(reported.clone());
         let known = tables.known(&update);
         if let Some(Outcome::NoRoom(_)) = known {
-            // Gateways are not asked again in each of its periods.
+            // Not proposed: it would be proposed again in each period of the follower.
             self.counters.0.no_room += 1;
             return;
         }
         if known.is_some() {
-            // It was purged, or was elsewhere meanwhile. A later attachment is new.
+            // It was purged, or was at another gateway meanwhile. A later attachment is new.
             if let Some((member, number)) = tables.last_attachment(from.id)
                 && member == from
             {
@@ -72,21 +72,21 @@ impl Gateway {
         self.try_to_propose(update, cx);
     }
 
-    /// Expects the follower to say that it is here, in time.
+    /// Expects the follower's next keep-alive, in time.
     fn watch(&mut self, reported: Attachment, cx: &mut Context<'_, Self>) {
         let (id, patience) = (reported.member.id, self.config.patience(reported.duty));
         self.own.insert(id, reported);
         cx.arm(Timer::Purge(id), patience);
     }
 
-    /// Another gateway has the follower, or none.
+    /// Stops watching a follower, which is now at another gateway or at none.
     pub(super) fn unwatch(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         if self.own.remove(&id).is_some() {
             cx.disarm(Timer::Purge(id));
         }
     }
 
-    /// Looks after the followers that the tables have at this gateway. O(n) for n followers.
+    /// Watches the followers that the tables have at this gateway. O(n) for n followers.
     pub(super) fn watch_own(&mut self, cx: &mut Context<'_, Self>) {
         let me = self.me.id;
         let all = self.tables().into_iter().flat_map(|it| it.followers());
@@ -96,7 +96,8 @@ impl Gateway {
         }
     }
 
-    /// Looks after a follower that the tables have at this gateway: a former life may have asked for it.
+    /// Watches a follower that the tables have at this gateway: a former life of the gateway may have proposed
+    /// its attachment.
     pub(super) fn watch_own_one(&mut self, follower: &Attachment, cx: &mut Context<'_, Self>) {
         let known = self.own.get(&follower.member.id);
         if known.is_none_or(|it| follower.is_later(it)) {
@@ -104,7 +105,7 @@ impl Gateway {
         }
     }
 
-    /// A follower has said nothing for too long.
+    /// Handles the timeout of a follower.
     pub(super) fn on_purge_tick(&mut self, id: NodeId, cx: &mut Context<'_, Self>) {
         let known = self.tables().and_then(|it| it.follower(id)).cloned();
         let Some(known) = known else {
@@ -117,19 +118,19 @@ impl Gateway {
             self.own.remove(&id);
             return;
         }
-        // Once more, if this is lost.
+        // Repeats the proposal, which may be lost.
         cx.arm(Timer::Purge(id), self.config.patience(known.duty));
         self.try_to_propose(Update::Purge(known), cx);
     }
 
-    /// Sends a task to those of its followers that are at this gateway.
+    /// Sends a task to the followers of its unit that are at this gateway, or to `only` one of them.
     pub(super) fn send_runs(&self, task: TaskId, only: Option<Member>, cx: &mut Context<'_, Self>) {
         let Some(tables) = self.tables() else {
             return;
         };
         let (Some(assignment), Some(open)) = (tables.assignment(task), tables.open_task(task))
         else {
-            return; // It is over, or waits for a unit.
+            return; // It has ended, or waits for a unit.
         };
         let here = assignment.electors.iter().filter(|&&elector| {
             let known = tables.follower(elector.id);
@@ -143,7 +144,7 @@ impl Gateway {
         }
     }
 
-    /// Tells those followers that are at this gateway that an attempt is over.
+    /// Notifies the followers at this gateway that an attempt has ended.
     pub(super) fn send_over(
         &self,
         task: TaskId,
@@ -160,7 +161,7 @@ impl Gateway {
         }
     }
 
-    /// A follower votes, where gateways count.
+    /// Handles a follower's vote, which gateways count.
     pub(super) fn on_vote(
         &mut self,
         from: Member,
@@ -183,11 +184,11 @@ impl Gateway {
             Some(_) if tables.is_past(task, attempt) => {
                 cx.send(from, Message::Over { task, attempt });
             }
-            Some(_) => {} // It is not known here yet that the follower takes part, perhaps.
+            Some(_) => {} // Perhaps this gateway does not know yet that the follower takes part.
         }
     }
 
-    /// An orchestrator says what the votes come to, and whose make it.
+    /// Handles an orchestrator's verdict: the answer and its voters.
     pub(super) fn on_verdict(
         &mut self,
         from: Member,
@@ -204,7 +205,7 @@ impl Gateway {
         let orchestrator = present.and_then(|it| it.orchestrator());
         let is_elector = present.is_some_and(|it| it.electors.contains(&from));
         if orchestrator == Some(from) && !tables.can_have_made(task, &answer, &voters) {
-            // One of them was purged, perhaps, and it has not heard of it.
+            // Perhaps a voter was purged, and the orchestrator does not know it yet.
             self.counters.0.disbelieved += 1;
             self.send_runs(task, Some(from), cx);
         } else if orchestrator == Some(from) || tables.takes_any_attempt() {

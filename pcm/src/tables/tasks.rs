@@ -25,12 +25,13 @@ impl Tables {
         self.assign(task, None)
     }
 
-    /// Whether a new task can be open, or need not be: what its function returned is known.
+    /// Returns true if another task can be open, or this one need not be, because its function's result is
+    /// known.
     pub(super) fn has_room_for(&self, function: &Function) -> bool {
         !self.tasks.is_full() || self.tasks.cached(&function.digest()).is_some()
     }
 
-    /// Gives a task to the best unit; to another one than this, if there is one.
+    /// Gives a task to the best unit, and to another one than `except` if possible.
     fn assign(&mut self, task: TaskId, except: Option<u32>) -> Outcome {
         let Known::Open(open) = self.tasks.get(task) else {
             return Outcome::Stale;
@@ -60,7 +61,7 @@ impl Tables {
         }
     }
 
-    /// Whether this is the last attempt of an open task, and one that waits for a unit can get one.
+    /// Returns true if this is the last attempt of an open task, and a unit has it or can get it.
     pub(super) fn can_retry(&self, task: TaskId, after: u16) -> bool {
         self.open_task(task).is_some_and(|open| {
             let has_unit = open.assignment.is_some() || self.units.best(None).is_some();
@@ -87,7 +88,7 @@ impl Tables {
         present.is_some_and(|it| (it.attempt, it.term) == (attempt, term))
     }
 
-    /// Whether an answer of any attempt ends a task, again and again: a published rule.
+    /// Returns true if each answer of any attempt ends a task: a published rule.
     pub(crate) const fn takes_any_attempt(&self) -> bool {
         self.rules.any_attempt()
     }
@@ -116,8 +117,8 @@ impl Tables {
         }
     }
 
-    /// Whether these are enough of the followers that have an open task now, so that their votes can have
-    /// made this answer. Whether they did, its orchestrator alone knows.
+    /// Returns true if these are enough of the followers that have an open task now, so that their votes can
+    /// have made this answer. Only the orchestrator knows if they did.
     pub(crate) fn can_have_made(&self, task: TaskId, answer: &Answer, voters: &[NodeId]) -> bool {
         let has_other_rules =
             self.rules.any_attempt() || self.rules.any_vote() || self.rules.first_half();
@@ -125,19 +126,19 @@ impl Tables {
         has_other_rules || present.is_some_and(|it| it.can_have_made(answer, voters))
     }
 
-    /// Whether an orchestrator's word counts: gateways do not count themselves, and it is no longer than
-    /// a result may be.
+    /// Returns true if an orchestrator's answer counts: gateways do not count votes themselves, and the answer
+    /// is not longer than a result may be.
     pub(super) fn believes(&self, answer: &Answer) -> bool {
         let is_long = matches!(answer, Answer::Value(it) if it.len() > self.limits.result.into());
         !self.limits.counts_votes && !is_long
     }
 
-    /// Whether a follower returned more than a result may have.
+    /// Returns true if a follower's result is longer than a result may be.
     pub(super) fn is_long(&self, returned: &Returned) -> bool {
         matches!(returned, Returned::Value(it) if it.len() > self.limits.result.into())
     }
 
-    /// Whether a vote counts: gateways count, and the follower takes part in the present attempt.
+    /// Returns true if a vote counts: gateways count, and the follower takes part in the present attempt.
     pub(super) fn takes_vote(&self, task: TaskId, attempt: u16, by: Member) -> bool {
         let assignment = self.assignment(task);
         let takes_part = |it: &Assignment| it.attempt == attempt && it.electors.contains(&by);
@@ -161,7 +162,7 @@ impl Tables {
 
     pub(super) fn cancel(&mut self, task: TaskId) -> Outcome {
         match self.tasks.get(task) {
-            // What asked for it may come later: it is not run then.
+            // Its submission may arrive later, and must not run it.
             Known::New => self.tasks.begin_done(task, Answer::Cancelled.into()),
             Known::Open(_) => return self.end(task, Answer::Cancelled.into()),
             Known::Done(_) => return Outcome::Done(task),

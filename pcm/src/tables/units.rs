@@ -1,4 +1,4 @@
-//! Followers that come and go, and the units that they form.
+//! Followers that arrive and leave, and the units that they form.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ impl Tables {
                 (None, true)
             }
         };
-        // Another life knows nothing of what its former one ran.
+        // A new life has lost the tasks of its former one.
         let former = former.filter(|it| *it != member);
         let tasks = former.map(|it| self.withdraw(it)).unwrap_or_default();
         Outcome::Attached {
@@ -33,7 +33,7 @@ impl Tables {
         }
     }
 
-    /// A follower takes part in no task any more: in which it did.
+    /// Removes a follower from its tasks, and returns these.
     fn withdraw(&mut self, elector: Member) -> Vec<TaskId> {
         let tasks: Vec<TaskId> = self.tasks.of(elector.id).collect();
         for &task in &tasks {
@@ -91,8 +91,8 @@ impl Tables {
         Outcome::Clustered
     }
 
-    /// The unit that should run a function: of those that are alike the one whose followers keep most of
-    /// the libraries that it needs.
+    /// The unit that should run a function. Among equals it is the unit in which followers keep most of the
+    /// libraries that the function needs.
     pub(super) fn best_unit(&self, function: &Function, except: Option<u32>) -> Option<u32> {
         if function.libraries.is_empty() {
             return self.units.best(except);
@@ -107,5 +107,5 @@ impl Tables {
     }
 }
 
-/// Among how many units that are alike the libraries of followers decide.
+/// The greatest number of equal units among which the libraries of followers decide.
 const ALIKE: usize = 8;

@@ -1,4 +1,4 @@
-//! Whether enough followers of a unit returned what it answered.
+//! Checks that enough followers of a unit returned the unit's answer.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -27,8 +27,8 @@ impl List {
     }
 }
 
-/// Whether an answer of a term follows from what followers returned, under one of the lists that the
-/// term had: an orchestrator may not have heard yet that one of its followers is gone.
+/// Returns true if an answer of a term follows from the followers' results, under one of the lists that
+/// the term had: an orchestrator may not know yet that one of its followers has left.
 pub(super) fn is_backed(
     answer: &Answer,
     term: u16,
@@ -43,7 +43,7 @@ pub(super) fn is_backed(
     }
 }
 
-/// What those returned whose votes made an answer.
+/// The result that an answer's voters returned; `None` if no votes made the answer.
 fn said_by(answer: &Answer) -> Option<Returned> {
     match answer {
         Answer::Value(value) => Some(Returned::Value(value.clone())),
@@ -52,8 +52,8 @@ fn said_by(answer: &Answer) -> Option<Returned> {
     }
 }
 
-/// Whether those that are told as voters are enough of a list, each once, and none where nobody's vote made the
-/// answer; and where `returned` is known, whether each returned it.
+/// Returns true if the named voters are enough of a list, each once, or no voter is named where no votes
+/// made the answer. If `returned` is given, each of them must have returned the answer.
 pub(super) fn have_voted(
     answer: &Answer,
     voters: &[NodeId],
@@ -72,7 +72,7 @@ pub(super) fn have_voted(
     votes == voters.len() && electors().all(has) && (2 * votes > all || 2 * votes == all && is_own)
 }
 
-/// Whether more than half of a list returned a value, or half with the orchestrator.
+/// Returns true if more than half of a list returned a value, or half with the orchestrator.
 fn wins(list: &List, value: &Returned, returned: &[(Member, Returned)]) -> bool {
     let has = |it: &Member| {
         returned
@@ -85,8 +85,8 @@ fn wins(list: &List, value: &Returned, returned: &[(Member, Returned)]) -> bool 
     2 * votes > all || 2 * votes == all && is_own
 }
 
-/// Whether no value can win. Where a follower has said two things, of which one may have counted, it
-/// may be so.
+/// Returns true if possibly no value can win. That is so if a follower has sent two results, because
+/// either of them may have counted.
 fn nothing_wins(list: &List, returned: &[(Member, Returned)]) -> bool {
     let of = |it: &Member| {
         returned

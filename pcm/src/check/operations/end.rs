@@ -1,4 +1,4 @@
-//! Faults are over.
+//! The end of a run: faults have ended, and all nodes recover.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,14 +16,14 @@ use super::settings::Honesty;
 use crate::gateway::Gateway;
 use crate::{Answer, Function, TaskId};
 
-/// In such a time all comes well.
+/// The time within which all nodes must recover.
 const PATIENCE: Span = Span::secs(400);
 
-/// What the last functions are: no other ones have their code.
+/// The code of the last functions. No other function has it.
 const LAST: [u8; 3] = [101, 102, 103];
 
 impl World {
-    /// All nodes are here, hosts do what they should, and messages arrive in time.
+    /// Restarts all nodes and runs them without faults, with prompt hosts, until all have recovered.
     pub(super) fn end(&mut self) -> Result<(), String> {
         // The bytes have run out, and gateways that back off by chance must differ.
         let mut rng = Choices::seed(0x5e1f_ed6e);
@@ -62,9 +62,10 @@ impl World {
         }
     }
 
-    /// A client wants one function more. Where nobody lied it returns its value: at the latest when
-    /// followers that were full have heard what is over, or have said it as often as they may. Of a
-    /// client that is forgotten they never hear it.
+    /// A client submits one function more. If all nodes are honest it returns its value, though perhaps not at
+    /// the first attempt: followers that hold as many jobs as they may forget one only when they learn that its
+    /// task has ended, or have repeated its result as often as they may. If the tables forget clients,
+    /// followers never learn of the end of a forgotten client's tasks, so the value is not checked.
     fn run_last(&mut self, rng: &mut Choices) -> Result<(), String> {
         let seat = self.watch.settings.first_client();
         for code in LAST {
@@ -105,10 +106,10 @@ impl World {
             return Some("tasks are open".into());
         }
         let version = gateways().map(|it| it.replica().version()).max();
-        // Followers that find no room say so in each period.
+        // A follower that finds no room reports itself in each period, and may attach at any moment.
         let has_room = self.watch.settings.has_room();
         if has_room && gateways().any(|it| Some(it.replica().version()) != version) {
-            return Some("gateways do not know the same".into());
+            return Some("gateways have different versions".into());
         }
         self.what_followers_miss()
     }

@@ -16,7 +16,7 @@ use crate::gateway::Gateway;
 use crate::{Answer, Failure, Function, Message, Returned, Run, TaskId, Update, Voters};
 
 impl World {
-    /// A message that no node sent: from a node that lies, or, in a hostile run, from any.
+    /// Delivers a message that no node sent: in the name of a liar, or, in a hostile run, of any node.
     pub(super) fn forge(&mut self, bytes: &mut Bytes<'_>) -> Result<(), String> {
         let seat = bytes.pick(self.mesh.seats().len());
         let Some(from) = self.liar(bytes) else {
@@ -36,7 +36,7 @@ impl World {
         if let Message::Vote { task, returned, .. } = &message {
             self.watch.oracle.on_returned(from, *task, returned);
         }
-        // One that says nothing for two minutes is no defect.
+        // A forged period may be two minutes long. The gateway then waits that long, which is no defect.
         if let Message::KeepAlive { duty, .. } = &message
             && duty.period() > super::PERIOD_MAX
         {
@@ -63,7 +63,7 @@ impl World {
         self.play(Operation::Forge(seat, from, message.into()), bytes)
     }
 
-    /// A node that may say anything.
+    /// A sender of forged messages.
     fn liar(&self, bytes: &mut Bytes<'_>) -> Option<Member> {
         let byte = bytes.take();
         let at = usize::from(byte) % self.mesh.seats().len().max(1);
@@ -83,7 +83,7 @@ impl World {
         }
     }
 
-    /// A message in flight with other bytes in it.
+    /// A message in flight in which some bytes are replaced.
     fn mutated(&self, bytes: &mut Bytes<'_>) -> Option<Message> {
         let letter = match self.mesh.in_flight().len() {
             0 => None,
@@ -101,7 +101,7 @@ impl World {
         Some(postcard::take_from_bytes::<Message>(&frame).ok()?.0)
     }
 
-    /// A task that is known, and its present attempt and term or another one.
+    /// A known task, with its present attempt and term or other ones.
     fn some_task(&self, bytes: &mut Bytes<'_>) -> (TaskId, u16, u16) {
         let byte = bytes.take();
         let tasks = &self.watch.oracle.tasks;
@@ -119,7 +119,7 @@ impl World {
         }
     }
 
-    /// All that may have made an answer of a task, some of them, others besides, or none.
+    /// Voters for a task's answer: all its electors, some of them, others besides, or none.
     fn some_voters(&self, task: TaskId, like: u8) -> Voters {
         let present = self.watch.oracle.tables.assignment(task);
         let electors = present.into_iter().flat_map(|it| it.electors.iter());
@@ -136,7 +136,7 @@ impl World {
         ids.into_iter().collect()
     }
 
-    /// A message of one kind with some fields.
+    /// A message of this kind with chosen fields.
     fn made(&self, kind: u8, seat: usize, bytes: &mut Bytes<'_>) -> Message {
         let (task, attempt, term) = self.some_task(bytes);
         let like = bytes.take();
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    /// What gateways say to others than gateways.
+    /// A message of a kind that gateways send to followers, clients or, as heartbeats, to each other.
     fn made_by_gateways(&self, (task, attempt, term): (TaskId, u16, u16), like: u8) -> Message {
         match like & 7 {
             0 => Message::Over { task, attempt },
@@ -206,7 +206,7 @@ impl World {
         }
     }
 
-    /// A proposal, or entries as if they were committed; some contradict versions that are committed already.
+    /// A proposal, or entries as if they were committed; some contradict versions that are committed.
     fn tables_message(
         &self,
         task: TaskId,

@@ -1,11 +1,11 @@
-//! What the hosts of followers are about to do, and what functions return.
+//! The pending work of followers' hosts, and the values of functions.
 
 use alloc::vec::Vec;
 
 use crate::follower::Event;
 use crate::{Bytes, Function, Library, TaskId};
 
-/// What a host is to do.
+/// The pending work of a follower's host: functions to run, and a library to load.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     pub(super) runs: Vec<(TaskId, Function)>,
@@ -13,7 +13,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// What a follower tells its host. Whether a function begins.
+    /// Takes an event of the follower. Returns true if a function begins.
     pub(super) fn on_event(&mut self, event: &Event) -> bool {
         match event {
             Event::Run { task, function, .. } => {
@@ -28,13 +28,13 @@ impl Host {
     }
 }
 
-/// What a function returns where nobody lies.
+/// The right value of a function.
 pub(super) fn value(function: &Function) -> Bytes {
     let code = function.code.first().copied().unwrap_or_default();
     [b'v', code].into_iter().collect()
 }
 
-/// What liars return, all of them the same.
+/// The wrong value, the same at all liars: together they could outvote honest followers.
 pub(super) fn wrong() -> Bytes {
     [b'w'].into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! What a node keeps.
+//! The limits of a node's memory.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::node::Node;
 use super::settings::{CLIENT_TASKS, Settings};
 
-/// What a node keeps stays within its settings.
+/// Checks that a node's memory is within its settings.
 pub(super) fn check_limits(node: &Node, settings: &Settings) -> Result<(), String> {
     let is_hostile = settings.is_hostile();
     let is_within = match node {
@@ -16,7 +16,7 @@ pub(super) fn check_limits(node: &Node, settings: &Settings) -> Result<(), Strin
             let (own, asked) = it.kept();
             let config = it.config();
             let broken = it.tables().filter(|_| !is_hostile);
-            // Those that are in the tables, and those that are about to be.
+            // Twice: a gateway also keeps followers that wait for the decision on their attachment.
             own <= 2 * settings.limits.followers as usize
                 && asked <= config.clients.into()
                 && it.replica().waiting() <= config.replica.pending as usize

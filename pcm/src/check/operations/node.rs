@@ -22,38 +22,38 @@ pub enum Node {
     Client(Box<Nested<Client>>),
 }
 
-/// What a host asks its node.
+/// A command of a host to its node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// Of a gateway.
+    /// A gateway's command.
     Gateway(gateway::Command),
-    /// Of a follower.
+    /// A follower's command.
     Follower(follower::Command),
-    /// Of a client.
+    /// A client's command.
     Client(client::Command),
 }
 
-/// What a node tells its host.
+/// An event of a node for its host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Notified {
-    /// Of a gateway.
+    /// A gateway's event.
     Gateway(gateway::Event),
-    /// Of a follower.
+    /// A follower's event.
     Follower(follower::Event),
-    /// Of a client.
+    /// A client's event.
     Client(client::Event),
 }
 
-/// Why a node refuses an input.
+/// The reason for which a node refuses an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Of a gateway.
+    /// A gateway's reason.
     Gateway(gateway::Reject),
-    /// Of a follower.
+    /// A follower's reason.
     Follower(follower::Reject),
-    /// Of a client.
+    /// A client's reason.
     Client(client::Reject),
-    /// It is for a node of another kind.
+    /// The input is for a node of another kind.
     Kind,
 }
 

@@ -1,7 +1,7 @@
-//! What the gateways have decided, update by update, beside what their followers returned.
+//! The updates that the gateways have decided, in order, and the results of their followers.
 //!
-//! Facts say which updates gateways accept, and versions how many of them are decided. So the oracle
-//! has each update in its order, applies it to tables of its own, and looks at what became of it. All
+//! Facts contain the updates that gateways accept, and a version is the number of decided updates. So the
+//! oracle has the updates in order, applies each to tables of its own, and checks the outcome. All
 //! gateways must have equal tables at that version.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -20,41 +20,41 @@ use crate::{
     Answer, Attachment, Bytes, Function, Outcome, Returned, Tables, TaskId, Update, Voters,
 };
 
-/// What is known of a task.
+/// The history of a task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// What it came to, and whose votes made it: once, or once again where it was forgotten.
+    /// Its answers with their voters: one, and one more each time that it was forgotten and submitted again.
     pub(super) answers: Vec<(Answer, Voters)>,
     is_over: bool,
-    /// The function that is run, of those that were asked for.
+    /// The function of the submission that was decided.
     function: Option<Function>,
-    /// How often it was given to a unit.
+    /// The number of times that it was given to a unit.
     attempts: u16,
     /// The lists of followers that the present attempt had.
     lists: Vec<List>,
-    /// What each follower returned.
+    /// The results of followers, in any attempt.
     returned: Vec<(Member, Returned)>,
 }
 
-/// What gateways have decided.
+/// The history of the gateways' decisions.
 #[derive(Debug)]
 pub(super) struct Oracle {
     pub(super) tables: Tables,
     version: u64,
     /// A hash of the tables at each version.
     hashes: Vec<u64>,
-    /// What the gateway at each seat has accepted.
+    /// The entries that the gateway at each seat has accepted, by version.
     logs: Vec<BTreeMap<u64, Entry<Update>>>,
-    /// The gateways that committed the end of a configuration, and up to which version.
+    /// The gateways that committed the end of a configuration, and its version.
     ended: Vec<(usize, u64)>,
     /// The last proposal of each gateway.
     admitted: BTreeMap<NodeId, (Incarnation, u64)>,
     pub(super) tasks: BTreeMap<TaskId, Known>,
-    /// Those that left last, the latest last.
+    /// The followers that left last, the latest last.
     left: Vec<Attachment>,
-    /// What functions came to that may be answered from memory, and whose votes made it.
+    /// Values of functions, with their voters, from which the tables may answer a task without running it.
     values: BTreeSet<(Function, Bytes, Voters)>,
-    /// Whether no client is ever forgotten.
+    /// True if no client is ever forgotten.
     remembers: bool,
     pub(super) applied: u64,
     pub(super) backed: u64,
@@ -83,12 +83,12 @@ impl Oracle {
         oracle
     }
 
-    /// How many updates are decided.
+    /// The number of decided updates.
     pub(super) const fn version(&self) -> u64 {
         self.version
     }
 
-    /// A host stores what its gateway accepted.
+    /// Takes a fact that a gateway's host stores.
     pub(super) fn on_fact(&mut self, seat: usize, fact: &Fact<Tables>) {
         match fact {
             Fact::Accepted { after, entries, .. } | Fact::Learned { after, entries } => {
@@ -101,15 +101,16 @@ impl Oracle {
         }
     }
 
-    /// What became this version, as a gateway that applies it has stored it. One that got the tables whole
-    /// has not; then as that one has with which a configuration ended that has no tables in the next one.
+    /// The entry of a version, from the facts of the gateway that applies it. A gateway that received whole
+    /// tables has not stored the entry; then it comes from a gateway that committed the end of a configuration
+    /// at this version or later.
     fn entry(&self, seat: usize, version: u64) -> Option<Entry<Update>> {
         let ended = self.ended.iter().filter(|it| it.1 >= version);
         let mut seats = core::iter::once(seat).chain(ended.map(|it| it.0));
         seats.find_map(|it| self.logs.get(it)?.get(&version).cloned())
     }
 
-    /// A follower returned something, or says so.
+    /// Notes a result of a follower, or a forged one in its name.
     pub(super) fn on_returned(&mut self, by: Member, task: TaskId, returned: &Returned) {
         let Some(known) = self.tasks.get_mut(&task) else {
             return;
@@ -120,7 +121,7 @@ impl Oracle {
         }
     }
 
-    /// A gateway has applied all up to a version.
+    /// Applies all updates up to a version, and compares the tables with those of a gateway.
     pub(super) fn look(
         &mut self,
         seat: usize,
@@ -152,11 +153,12 @@ impl Oracle {
         }
     }
 
-    /// Whether a proposal is applied: each once, in its proposer's order.
+    /// Returns true if a proposal is applied: each once, in its proposer's order.
     fn is_admitted(&mut self, proposal: &Proposal<Update>) -> bool {
         let Proposal {
             by, number, first, ..
         } = *proposal;
+        // A proposer that the group has forgotten begins again with a number above 1.
         let begins = number == first;
         let is_next = match self.admitted.get(&by.id) {
             Some(&(life, last)) if life == by.incarnation => {
@@ -192,7 +194,7 @@ impl Oracle {
             Outcome::Assigned { task, .. } => self.on_assigned(task, update)?,
             Outcome::Ended { task, .. } => self.on_ended(task, update, is_liar)?,
             Outcome::Voted { .. } if !self.tables.limits().counts_votes => {
-                return Err("a vote counts at gateways that count none".into());
+                return Err("gateways counted a vote, although orchestrators count".into());
             }
             Outcome::Stale
             | Outcome::NoRoom(_)
@@ -210,7 +212,7 @@ impl Oracle {
         }
     }
 
-    /// What is said late of a follower does not bring it back (erratum Q3).
+    /// Checks that no late message brings a follower back (erratum Q3).
     fn on_attached(
         &self,
         reported: &Attachment,
@@ -223,18 +225,18 @@ impl Oracle {
         let of_it = |it: &&Attachment| it.member.id == reported.member.id;
         let left = self.left.iter().rev().find(of_it);
         match before.into_iter().chain(left).find(|it| !is_later(it)) {
-            Some(known) => Err(format!("what is said late counts, after {known:?}")),
+            Some(known) => Err(format!("a late attachment counts, after {known:?}")),
             None => Ok(()),
         }
     }
 
     fn on_purged(&mut self, update: &Update, before: Option<Attachment>) -> Result<(), String> {
         let (Update::Purge(reported), Some(gone)) = (update, before) else {
-            return Err("a follower that is not there is purged".into());
+            return Err("an unknown follower is purged".into());
         };
         if gone.member == reported.member && gone.number > reported.number {
             return Err(format!(
-                "a follower is purged that is known later: {gone:?}"
+                "a follower with a later attachment is purged: {gone:?}"
             ));
         }
         self.left.retain(|it| it.member.id != gone.member.id);
@@ -245,7 +247,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The followers that run these tasks are others than before.
+    /// Notes the new lists of the followers that run these tasks.
     fn note_lists(&mut self, tasks: &[TaskId]) {
         for task in tasks {
             let known = self.tasks.entry(*task).or_default();
@@ -259,7 +261,7 @@ impl Oracle {
         let known = self.tasks.entry(task).or_default();
         if known.is_over {
             if self.remembers {
-                return Err(format!("{task:?} was over, and is open again"));
+                return Err(format!("{task:?} had ended, and is open again"));
             }
             (known.attempts, known.is_over) = (0, false);
         }
@@ -299,12 +301,12 @@ impl Oracle {
     ) -> Result<(), String> {
         let limits = *self.tables.limits();
         let answer = self.tables.answer(task).cloned();
-        let answer = answer.ok_or_else(|| format!("{task:?} is over without an answer"))?;
+        let answer = answer.ok_or_else(|| format!("{task:?} ended without an answer"))?;
         let voters: Voters = self.tables.voters(task).iter().copied().collect();
         let known = self.tasks.entry(task).or_default();
         if known.is_over && self.remembers {
             return Err(format!(
-                "{task:?} is over twice: {:?}, {answer:?} of {voters:?}",
+                "{task:?} ended twice: {:?}, {answer:?} of {voters:?}",
                 known.answers
             ));
         }
@@ -327,7 +329,7 @@ impl Oracle {
             } => {
                 let orchestrator = known.lists.last().and_then(List::orchestrator);
                 let present = known.lists.last().map(|it| it.term);
-                // An orchestrator that lies may say anything (erratum Q5).
+                // An orchestrator that lies may send any answer (erratum Q5).
                 let is_believed = orchestrator.is_some_and(|it| is_liar(it.id));
                 self.backed += u64::from(!is_believed);
                 let returned = (!is_believed).then_some(known.returned.as_slice());
@@ -353,7 +355,7 @@ impl Oracle {
         };
         if !is_as_promised {
             return Err(format!(
-                "{task:?} comes to {answer:?} of {voters:?}, and is {known:?}"
+                "{task:?} ended with {answer:?} of {voters:?}, known as {known:?}"
             ));
         }
         known.is_over = true;

@@ -1,4 +1,4 @@
-//! What a run is like.
+//! The settings of a run, drawn from its first bytes.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,46 +13,48 @@ use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway, Voting};
 use crate::{DutyCycle, Limits};
 
-/// Ids of followers begin here, those of clients there, and those of nodes that are none behind them.
+/// The first id of a follower.
 const FOLLOWERS: u64 = 11;
+/// The first id of a client.
 const CLIENTS: u64 = 21;
+/// The first id of a stranger: a sender that is no node of the mesh.
 const STRANGERS: u64 = 31;
 
-/// How many tasks of a client wait at once.
+/// The number of a client's tasks that may wait at once.
 pub(super) const CLIENT_TASKS: u16 = 4;
 
-/// How many nodes there are that are none.
+/// The number of strangers.
 pub(super) const STRANGER_COUNT: u64 = 2;
 
-/// How far nodes may be believed.
+/// The wrong values and messages that a run may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Honesty {
-    /// All of them.
+    /// None: all nodes follow the rules.
     Honest,
     /// Functions return wrong values at some followers.
     Values,
-    /// Some followers say whatever they like, and so do strangers; not in a gateway's name.
+    /// Some followers, and strangers, also send any message, but not in a gateway's name.
     Liars,
     /// Messages come from any id, with any fields: then only limits are promised.
     Hostile,
 }
 
-/// What a run is like.
+/// The settings of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) gateways: usize,
     pub(super) followers: usize,
     pub(super) clients: usize,
     pub(super) honesty: Honesty,
-    /// Which followers lie, a bit for each.
+    /// The followers that lie, a bit for each.
     liars: u8,
     pub(super) limits: Limits,
     pub(super) gateway: gateway::Config,
-    /// Whether functions return at once.
+    /// True if functions return at once.
     pub(super) is_prompt: bool,
-    /// Whether units are formed before faults begin.
+    /// True if units are formed before faults begin.
     pub(super) is_formed: bool,
-    /// What else differs from run to run, and from node to node.
+    /// A number from which the nodes' own settings are picked.
     variant: usize,
 }
 
@@ -91,17 +93,17 @@ impl Settings {
         }
     }
 
-    /// Whether nothing but limits is promised.
+    /// Returns true if only limits are promised.
     pub(super) fn is_hostile(&self) -> bool {
         self.honesty == Honesty::Hostile
     }
 
-    /// Whether a membership service tells of gateways.
+    /// Returns true if a membership service reports gateways, in place of heartbeats.
     pub(super) fn has_membership(&self) -> bool {
         self.gateway.heartbeat == Span::ZERO
     }
 
-    /// Whether the tables remember all that ever ask.
+    /// Returns true if the tables have room to remember every node that ever sends a task.
     pub(super) fn remembers(&self) -> bool {
         let others = match self.honesty {
             Honesty::Honest | Honesty::Values => 0,
@@ -110,7 +112,7 @@ impl Settings {
         self.limits.clients as usize >= self.clients + others
     }
 
-    /// Whether there is room for all followers, and strangers that say that they are some.
+    /// Returns true if the tables have room for all followers, and for strangers that attach themselves.
     pub(super) fn has_room(&self) -> bool {
         let others = match self.honesty {
             Honesty::Honest | Honesty::Values => 0,
@@ -119,14 +121,14 @@ impl Settings {
         self.limits.followers as usize >= self.followers + others
     }
 
-    /// Whether this is a follower that may lie.
+    /// Returns true if this is a follower that may lie.
     pub(super) fn lies(&self, id: NodeId) -> bool {
         let nth = id.0.saturating_sub(FOLLOWERS);
         let is_follower = id.0 >= FOLLOWERS && nth < self.followers as u64;
         is_follower && self.liars >> nth & 1 == 1
     }
 
-    /// Whether what this node says may be anything but its own.
+    /// Returns true if the node's messages are all its machine's own, and none is forged.
     pub(super) fn is_believed(&self, id: NodeId) -> bool {
         self.honesty <= Honesty::Values || !self.lies(id) && id.0 < STRANGERS
     }
@@ -144,7 +146,7 @@ impl Settings {
         self.gateways + self.followers
     }
 
-    /// Each node in its first life.
+    /// All nodes, each in its first life.
     pub(super) fn members(&self) -> Vec<Member> {
         let ids = |first: u64, count: usize| first..first + count as u64;
         let gateways = ids(1, self.gateways);
@@ -157,7 +159,7 @@ impl Settings {
         (1..=self.gateways as u64).map(NodeId)
     }
 
-    /// One of some values, which differ from run to run and from node to node.
+    /// Picks one of these values, by the run and by the node.
     fn pick<T: Copy>(&self, of: &[T], node: usize, shift: u32, otherwise: T) -> T {
         let at = (self.variant >> shift).wrapping_add(node);
         let at = at.checked_rem(of.len()).unwrap_or_default();
@@ -169,14 +171,14 @@ impl Settings {
         Configuration::of(self.gateway_ids().map(|id| Member::new(id.0, 0)))
     }
 
-    /// A gateway as it begins, without anything stored.
+    /// A gateway at the beginning of a run, without stored facts.
     pub(super) fn first_gateway(&self, me: Member) -> Gateway {
         let first = self.first_configuration();
         let made = Gateway::new(me, self.gateway, first, self.limits);
         made.unwrap_or_else(|_| unreachable_settings())
     }
 
-    /// How a follower spends its time.
+    /// The duty cycle of a follower.
     pub(super) fn duty(&self, node: usize, like: u8) -> DutyCycle {
         let like = node + usize::from(like);
         DutyCycle {
@@ -203,7 +205,7 @@ impl Settings {
             .with_tasks(CLIENT_TASKS)
     }
 
-    /// The list of gateways of a node, which begins at this one.
+    /// The gateways of a node's list, beginning at the gateway at place `first`.
     fn list_from(&self, first: usize) -> Vec<NodeId> {
         let all = self.gateway_ids();
         all.clone()
@@ -213,7 +215,7 @@ impl Settings {
             .collect()
     }
 
-    /// A follower or client as it begins, at one of the gateways.
+    /// A new node for a seat. The list of a follower or client begins at the gateway at place `at`.
     pub(super) fn machine(&self, seat: usize, me: Member, at: usize) -> Node {
         let list = self.list_from(at);
         if seat < self.gateways {

@@ -1,7 +1,7 @@
-//! What a run counts.
+//! The counts of a run.
 
 selvedge_sim::counts! {
-    /// What is counted.
+    /// The counts of a run.
     pub struct Summary {
         /// Operations that were carried out.
         operations,
@@ -9,13 +9,13 @@ selvedge_sim::counts! {
         steps,
         /// Updates that were decided.
         applied,
-        /// Answers of units that were compared with what their followers returned.
+        /// Answers of units that were compared with the results of their followers.
         backed,
-        /// Answers that clients heard.
+        /// Answers that clients received.
         received,
-        /// Of these, values.
+        /// Values among these answers.
         values,
-        /// Tasks that clients heard are not run.
+        /// Tasks whose refusal clients received.
         refused,
         /// Functions that hosts began.
         begun,
@@ -29,7 +29,7 @@ selvedge_sim::counts! {
         managed,
         /// Messages that no node sent.
         forged,
-        /// Runs in which all came well when the faults were over.
+        /// Runs that recovered after the faults had ended.
         healed,
     }
 }

@@ -1,4 +1,4 @@
-//! What all nodes together did, and whether it is what was promised.
+//! The watcher of all nodes' steps, which compares them with the promises.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -25,23 +25,23 @@ use crate::{Answer, Tables, TaskId, client, gateway};
 /// The longest frame that fits a datagram.
 const FRAME: usize = 1_400;
 
-/// More facts than so many are replaced by what they come to.
+/// The number of facts above which a host replaces them by the state that they result in.
 const MANY: usize = 16;
 
-/// A host that loses power in the middle of a step.
+/// A loss of power at a gateway's host in the middle of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tear {
-    /// In the next step of a gateway: so many of its facts are stored.
+    /// It comes in the next step of a gateway, after this number of its facts is stored.
     Asked(usize),
-    /// It has happened at this seat, and so many messages were not sent.
+    /// It has happened at this seat, and this number of messages was not sent.
     Done { seat: usize, lost: usize },
 }
 
-/// What a gateway's host has stored.
+/// The storage of a gateway's host.
 struct Store {
     base: Stored<Tables>,
     facts: Vec<Fact<Tables>>,
-    /// A gateway that has folded all of it.
+    /// A gateway that has folded all these facts.
     folded: Gateway,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Watcher {
     pub(super) oracle: Oracle,
     pub(super) hosts: Vec<Host>,
     stores: Vec<Store>,
-    /// What clients have heard, answers and refusals.
+    /// The tasks whose answer or refusal a client has received.
     pub(super) received: BTreeSet<TaskId>,
     pub(super) tear: Option<Tear>,
-    /// At which gateway the next life of a follower or client begins.
+    /// The place of the gateway at which the next life of a follower or client begins.
     pub(super) begins_at: usize,
     pub(super) summary: Summary,
-    /// What was answered last, to which task.
+    /// The latest answer that a client received, and its task.
     pub(super) last: Option<(TaskId, Answer)>,
 }
 
@@ -87,7 +87,8 @@ impl Watcher {
         }
     }
 
-    /// The host loses power when it has stored so many facts of a step: nothing behind them happened.
+    /// Loses power after `stored` facts of a step: later effects are lost. Returns false if the step has no
+    /// more facts than that, so the power stays.
     fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> Result<bool, String> {
         let is_fact = |it: &Effect<Node>| {
             matches!(
@@ -136,9 +137,9 @@ impl Watcher {
         };
         let mut folded = store.folded.clone();
         let committed = Fact::Committed(gateway.replica().version());
-        let differs = |why: &str| format!("what is stored of {:?} {why}", gateway.me());
+        let differs = |why: &str| format!("storage of {:?} {why}", gateway.me());
         let all = folded.fold(&committed);
-        all.map_err(|why| differs(&format!("lacks what is committed: {why}")))?;
+        all.map_err(|why| differs(&format!("lacks a committed entry: {why}")))?;
         let (stored, held) = (folded.replica().stored(), gateway.replica().stored());
         match stored == held {
             true => Ok(()),
@@ -151,7 +152,7 @@ impl Watcher {
         let Some(accused) = step.refusal.and_then(Refused::accused) else {
             return Ok(());
         };
-        // A liar gets answers to questions that its own machine did not send.
+        // A liar receives replies to requests that its own machine did not send.
         let is_honest = |it: Member| self.settings.is_believed(it.id);
         let are_honest = is_honest(step.me) && accused.is_none_or(is_honest);
         match are_honest && !self.settings.is_hostile() {
@@ -176,7 +177,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// A client hears what is decided, once for each task.
+    /// Checks that a client receives only decided answers, one for each task.
     fn on_client(&mut self, me: Member, event: &client::Event) -> Result<(), String> {
         let (client::Event::Answered { number, .. } | client::Event::Refused { number, .. }) =
             event;
@@ -185,7 +186,7 @@ impl Watcher {
             number: *number,
         };
         if !self.received.insert(task) {
-            return Err(format!("{task:?} is heard twice"));
+            return Err(format!("{task:?} is answered twice"));
         }
         let client::Event::Answered { answer, voters, .. } = event else {
             self.summary.refused += 1;
@@ -199,7 +200,7 @@ impl Watcher {
         match known.is_some_and(|it| it.answers.contains(&notified)) {
             true => Ok(()),
             false => Err(format!(
-                "{task:?} is heard as {notified:?}, and is {known:?}"
+                "{task:?} is answered by {notified:?}, known as {known:?}"
             )),
         }
     }
@@ -212,7 +213,7 @@ impl Watcher {
         }
         let settings = &self.settings;
         let Some(tables) = it.tables() else {
-            return Ok(()); // It does not decide at present.
+            return Ok(()); // It is no voter at present, and holds no tables.
         };
         let version = it.replica().version();
         self.oracle
@@ -240,7 +241,7 @@ impl Watcher {
             machine.fold(fact).ok()?;
         }
         store.folded = machine.clone();
-        // A host stores the whole now and then in place of all facts.
+        // Sometimes a host stores the whole state in place of the facts.
         if store.facts.len() > MANY {
             store.base = machine.replica().stored();
             store.facts.clear();

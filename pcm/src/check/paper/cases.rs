@@ -1,4 +1,4 @@
-//! Where each rule of the paper breaks a promise, and the rule in its place does not.
+//! Scenarios in which a rule of the paper breaks a promise, and the rule that replaces it keeps it.
 
 use alloc::string::String;
 use alloc::vec;
@@ -16,17 +16,17 @@ use super::watch::Watch;
 
 type Mesh = State<Dispatcher, Watch>;
 
-/// The properties of Figure 2 that gateways are to keep, as they can hold.
+/// The properties of Figure 2 that gateways must keep, in a form that can hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Promise {
     /// "At most one RM can be elected in a given era."
     ElectionSafety,
     /// "If two tables contain an entry with the same index and era, then the tables are identical in all
-    /// entries": tables with one label, whoever labelled them and whenever.
+    /// entries": two tables with one label, from any gateway and at any time.
     TableMatching,
     /// "If a new node or task is committed in a given era, then that entry will be present [..] for all
-    /// higher-numbered eras and table indexes": a table has all that more than half had under an earlier
-    /// label.
+    /// higher-numbered eras and table indexes": a table has every version that was committed under an
+    /// earlier label.
     Completeness,
     /// "If [..] not up to date, refuse the package" (Figure 3, step 1).
     Forwards,
@@ -35,25 +35,25 @@ enum Promise {
     Consecutive,
 }
 
-/// Gateways 1 to n of the paper, of which 1 manages; and what may go wrong.
+/// Gateways 1 to n of the paper, of which 1 manages, and the faults of a scenario.
 #[derive(Clone, Copy, Debug)]
 struct Paper {
     gateways: u64,
-    /// Which others a gateway, by id, has discovered. The rest know all.
+    /// The gateways that a gateway, by id, has discovered. A gateway that is not listed knows all.
     known: &'static [(u64, &'static [u64])],
-    /// What all have at first; see [`Shared::table`].
+    /// The table of all gateways at first; see [`Shared::table`].
     table: [u8; 2],
     asks: &'static [(u64, &'static [Ask])],
-    /// The gateways, by id, at which timers run out.
+    /// The gateways, by id, at which timers expire.
     ticks_at: &'static [u64],
-    /// A gateway, by id, may take another one for gone.
+    /// Pairs of gateways, by id: the first may take the second for failed.
     misses: &'static [(u64, u64)],
     /// The gateways, by id, that may crash.
     crashes_at: &'static [u64],
     bounds: Bounds,
     rules: &'static [Published],
     promises: &'static [Promise],
-    /// Whether another gateway comes to manage in some run.
+    /// True if in some run another gateway must manage.
     changes: bool,
 }
 
@@ -176,13 +176,13 @@ fn promised(model: Model<Dispatcher, Watch>, promise: Promise) -> Model<Dispatch
 
 type Case = Erratum<Paper>;
 
-/// Of each rule both ways.
+/// Each rule of the paper, and the rule that replaces it, in one scenario each.
 pub(in super::super) fn pairs() -> Vec<Scenario> {
     let all = elections().into_iter().chain(bases()).chain(tables());
     all.flat_map(Case::pair).collect()
 }
 
-/// With the rules that hold, the same with gateways that all know each other.
+/// Larger scenarios of the rules that hold.
 pub(in super::super) fn deep() -> Vec<Scenario> {
     let crash = Bounds {
         crashes: 1,
@@ -221,7 +221,7 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
         .into()
 }
 
-/// Erratum Q1, and what Q9 says of eras.
+/// Erratum Q1, and erratum Q9 about eras.
 fn elections() -> Vec<Case> {
     vec![
         Case {
@@ -313,7 +313,7 @@ fn bases() -> Vec<Case> {
             promise: &[Promise::Completeness],
             steps: 5,
         },
-        // Manager 2 does not know 3, and 3 neither 1 nor 2: what they say to each other is lost.
+        // Manager 2 does not know 3, and 3 neither 1 nor 2: messages between them are lost.
         Case {
             name: "Q2: another candidate of the era (a base that leaves the vote)",
             setup: Paper {

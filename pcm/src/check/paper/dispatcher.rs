@@ -1,4 +1,4 @@
-//! A gateway of the paper: where each input goes, and how tables are copied (sections 4.1, 4.2, 4.3.1).
+//! A gateway of the paper: its inputs, and how tables are copied (sections 4.1, 4.2, 4.3.1).
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -9,33 +9,33 @@ use super::rules::{Published, Rules};
 use super::tables::{Base, Label, Shared};
 use super::watch::Notified;
 
-/// What the paper's gateways send each other.
+/// A message between the paper's gateways.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Message {
-    /// To the gateway that is optimal: the manager is silent.
+    /// To the optimal gateway: the manager is silent.
     Inform,
     /// A candidate asks for votes in an era.
     Stand(u8),
-    /// A vote in an era, with what the voter holds.
+    /// A vote in an era, with the voter's table and its label.
     Vote(u8, Label, Shared),
-    /// Of the manager of an era: its table (Figure 3, kinds 2 and 4).
+    /// From the manager of an era: its table (Figure 3, kinds 2 and 4).
     Copy(u8, Label, Shared),
     /// To the manager: the table with this label is stored.
     Stored(Label),
     /// To the manager: a follower, in this version (Figure 3, kind 3).
     Received(usize, u8),
-    /// Of the manager: in this era, which begins, this gateway manages.
+    /// From the manager: in this era, which begins, this gateway manages.
     Successor(u8, u64),
     /// To the other candidates: a table to be merged.
     Merge(Shared),
 }
 
-/// What is asked of one of the paper's gateways.
+/// A command to one of the paper's gateways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ask {
-    /// A follower of it comes or goes: it has the next version.
+    /// A follower of the gateway arrives or leaves: its version is the next one.
     Change(usize),
-    /// This manager has a better one, by id, follow it.
+    /// This manager hands over to a better gateway, by id.
     HandOver(u64),
     /// This manager misses a gateway, by id, and takes it off the base.
     Rebase(u64),
@@ -44,7 +44,7 @@ pub enum Ask {
 /// Tags of the timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Timer {
-    /// Nothing was heard of a manager.
+    /// No message of a manager arrived.
     Silence,
     /// The votes of a candidate are not enough.
     Election,
@@ -53,9 +53,9 @@ pub enum Timer {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Role {
     Dispatcher,
-    /// With the votes so far.
+    /// With the gateways that have voted for it.
     Candidate(BTreeSet<u64>),
-    /// With the gateways that have its latest table, and whether that is committed.
+    /// With the gateways that have its latest table, and true if that table is committed.
     Manager(BTreeSet<u64>, bool),
 }
 
@@ -66,12 +66,12 @@ pub struct Dispatcher {
     pub(super) me: u64,
     /// The gateways that it has discovered, itself included.
     pub(super) known: Vec<u64>,
-    /// Those that it misses.
+    /// The gateways that it takes for failed.
     pub(super) ended: BTreeSet<u64>,
     pub(super) era: u8,
     /// The gateway that got its vote in this era.
     pub(super) voted: Option<u64>,
-    /// The manager, as far as it knows.
+    /// The gateway that it takes for the manager.
     pub(super) manager: u64,
     pub(super) label: Label,
     pub(super) shared: Shared,
@@ -79,8 +79,8 @@ pub struct Dispatcher {
 }
 
 impl Dispatcher {
-    /// Gateway `me` of those with ids 1 to `count`, which has discovered these; 1 manages era 1, and all
-    /// have this table.
+    /// Gateway `me` of the gateways with ids 1 to `count`. It has discovered the gateways in `known`. Gateway
+    /// 1 manages era 1, and all have this table.
     #[must_use]
     pub fn new(me: u64, count: u64, known: &[u64], table: [u8; 2], rules: &[Published]) -> Self {
         let base = Base((1..=count).collect());
@@ -106,14 +106,14 @@ impl Dispatcher {
         }
     }
 
-    /// The first step of a life.
+    /// Arms the first timer of a life.
     pub(super) fn begin(&self, cx: &mut Context<'_, Self>) {
         if matches!(self.role, Role::Dispatcher) {
             cx.arm(Timer::Silence, Span::secs(1));
         }
     }
 
-    /// What is left after a crash. A table is copied again either way, so it stays.
+    /// The state after a crash. The table stays: it would be copied again in any case.
     pub(super) fn again(&self) -> Self {
         let mut next = self.clone();
         next.role = Role::Dispatcher;
@@ -137,7 +137,7 @@ impl Dispatcher {
         }
     }
 
-    /// What this manager holds has changed: it gets the next label.
+    /// Labels this manager's table, which has changed, and sends it to all gateways.
     pub(super) fn relabel(&mut self, label: Label, cx: &mut Context<'_, Self>) {
         self.label = label;
         cx.event(Notified::Labels(label, self.shared.clone()));
@@ -184,7 +184,7 @@ impl Dispatcher {
     ) {
         let is_old = era < self.era;
         if is_old && !self.rules.either_greater() {
-            return; // It hears of the later era from the next candidate or manager.
+            return; // The sender learns of the later era from the next candidate or manager.
         }
         if !is_old {
             if era > self.era {

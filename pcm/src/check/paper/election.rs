@@ -1,4 +1,4 @@
-//! How the paper's gateways elect a resource manager (section 4.2, Figure 2).
+//! The election of a resource manager among the paper's gateways (section 4.2, Figure 2).
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -10,7 +10,7 @@ use super::tables::{Label, Shared};
 use super::watch::Notified;
 
 impl Dispatcher {
-    /// Nothing was heard of a manager for too long: the gateway that is optimal is to stand.
+    /// Handles a manager that has been silent for too long: asks the optimal gateway to stand.
     pub(super) fn on_silence(&mut self, cx: &mut Context<'_, Self>) {
         self.ended.insert(self.manager);
         if self.rules.raises_twice() {
@@ -18,7 +18,7 @@ impl Dispatcher {
         }
         let here = self.known.iter().filter(|it| !self.ended.contains(it));
         let here: Vec<u64> = here.copied().collect();
-        // Whichever its table and its routes say.
+        // Drawn at random: any gateway may be the optimal one by this gateway's table and routes.
         let best = usize::try_from(cx.below(here.len() as u64)).ok();
         match best.and_then(|it| here.get(it)) {
             Some(&best) if best != self.me => {
@@ -29,14 +29,14 @@ impl Dispatcher {
         }
     }
 
-    /// Another gateway misses the manager, which this one cannot reach, either.
+    /// Stands for election because another gateway misses the manager, which this one cannot reach, either.
     pub(super) fn on_inform(&mut self, cx: &mut Context<'_, Self>) {
         if matches!(self.role, Role::Dispatcher) {
             self.stand(cx);
         }
     }
 
-    /// On conversion to candidate.
+    /// Becomes a candidate (Figure 2, "on conversion to candidate").
     pub(super) fn stand(&mut self, cx: &mut Context<'_, Self>) {
         self.era = self.era.saturating_add(1);
         self.voted = Some(self.me);
@@ -59,7 +59,7 @@ impl Dispatcher {
         }
     }
 
-    /// A gateway votes once in an era.
+    /// Votes for a candidate, once in an era.
     pub(super) fn on_stand(&mut self, from: u64, era: u8, cx: &mut Context<'_, Self>) {
         let may_vote = era > self.era || era == self.era && self.voted.is_none();
         if !may_vote {
@@ -109,7 +109,7 @@ impl Dispatcher {
         self.relabel(self.first_label(), cx);
     }
 
-    /// Whether so many are enough to manage, and to commit.
+    /// Returns true if these votes are enough to manage, or to commit.
     pub(super) fn has_majority(&self, votes: &BTreeSet<u64>) -> bool {
         let is_most = |of: usize| 2 * votes.len() > of;
         if self.rules.own_list() {
@@ -122,7 +122,7 @@ impl Dispatcher {
         self.shared.has_majority(votes)
     }
 
-    /// A candidate has too few votes.
+    /// Stands again: the votes were too few when the election's timer expired.
     pub(super) fn on_election_over(&mut self, cx: &mut Context<'_, Self>) {
         if self.rules.appending_merge() {
             self.notify(&Message::Merge(self.shared.clone()), cx);
@@ -130,7 +130,7 @@ impl Dispatcher {
         self.stand(cx);
     }
 
-    /// This manager has a better one follow it.
+    /// Hands this manager's office to a better gateway.
     pub(super) fn hand_over(&mut self, to: u64, cx: &mut Context<'_, Self>) {
         if self.rules.named_successor() {
             (self.era, self.voted) = (self.era.saturating_add(1), None);
@@ -141,7 +141,7 @@ impl Dispatcher {
 
     pub(super) fn on_successor(&mut self, from: u64, era: u8, to: u64, cx: &mut Context<'_, Self>) {
         if !self.rules.named_successor() {
-            // It stands for election as any other.
+            // The named gateway stands for election as any other gateway does.
             let may_stand = era >= self.era && matches!(self.role, Role::Dispatcher);
             if to == self.me && may_stand && self.manager == from {
                 self.stand(cx);

@@ -4,16 +4,14 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Published {
-    /// A candidate needs the majority of those gateways that it takes to be available (section 4.2 a;
-    /// erratum Q1).
+    /// A candidate needs the majority of the gateways that it takes for available (section 4.2 a; erratum Q1).
     MajorityOfAvailable,
     /// The majority is one of the gateways that a gateway has discovered (Figure 2, `gateways []`;
     /// erratum Q1).
     OwnList,
-    /// The era, and which gateway got the vote in it, are kept in memory only (Figure 2, "Volatile"; erratum Q1).
+    /// The era, and the gateway that got the vote in it, are in memory only (Figure 2, "Volatile"; erratum Q1).
     VolatileVote,
-    /// A resource manager names its successor, which nobody votes for (section 4.2, succession; erratum
-    /// Q1).
+    /// A resource manager names its successor, without a vote (section 4.2, succession; erratum Q1).
     NamedSuccessor,
     /// The majority is one of the base that the manager has set, as soon as it has set it (section 4.4,
     /// DLV of reference 20, among gateways; erratum Q2).
@@ -23,7 +21,7 @@ pub enum Published {
     /// A candidate labels its own table with its era and index 0 (Figure 2, "on conversion to candidate";
     /// erratum Q3).
     CandidateLabels,
-    /// Votes say nothing of the voter's table (section 4.2 a; erratum Q3).
+    /// Votes do not contain the voter's table (section 4.2 a; erratum Q3).
     SilentVotes,
     /// A table with a higher index is stored, whatever its era (Figure 2, "era > local_era or index >
     /// local_index"; erratum Q3).

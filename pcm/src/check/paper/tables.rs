@@ -1,23 +1,23 @@
-//! What gateways copy from each other.
+//! The tables that gateways copy from each other.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-/// Era and index: which table is the later one.
+/// The era and index of a table. A later table has a greater label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Label {
     /// The era of the manager that labelled it.
     pub era: u8,
-    /// How many tables it had labelled before in this era.
+    /// The number of tables that it had labelled before in this era.
     pub index: u8,
 }
 
-/// Which gateways count, by id, the first one for two where votes are even.
+/// The gateways that vote, by id. The first one's vote breaks a tie.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Base(pub Vec<u64>);
 
 impl Base {
-    /// More than half, or half with the first one (dynamic-linear voting).
+    /// Returns true for more than half, or half with the first one (dynamic-linear voting).
     pub(super) fn has_majority(&self, votes: &BTreeSet<u64>) -> bool {
         let count = self.0.iter().filter(|it| votes.contains(it)).count();
         let has_first = self.0.first().is_some_and(|it| votes.contains(it));
@@ -25,15 +25,15 @@ impl Base {
     }
 }
 
-/// What is copied: the table, and which gateways count.
+/// The data that is copied: the table, and the gateways that vote.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Shared {
-    /// Of each follower a version: odd while it is here, even when it was purged, 0 when nothing was
-    /// heard of it.
+    /// The version of each follower: odd while it is present, even after it was purged, 0 while it is
+    /// unknown.
     pub table: Vec<u8>,
-    /// Which gateways count.
+    /// The gateways that vote.
     pub base: Base,
-    /// Which are to count next; until all know it both do.
+    /// The gateways that vote next. Until it is committed a majority of each of the two is needed.
     pub next: Option<Base>,
 }
 
@@ -48,7 +48,7 @@ impl Shared {
         self.table.get(follower).copied().unwrap_or_default()
     }
 
-    /// Takes in what a gateway says of a follower, if it is later. Whether it was.
+    /// Stores a follower's version if it is higher than the known one. Returns true if it was.
     pub(super) fn learn(&mut self, follower: usize, version: u8, truncates: bool) -> bool {
         let known = self.version(follower);
         if version <= known {
@@ -66,10 +66,10 @@ impl Shared {
         true
     }
 
-    /// Appends the followers of another table: one that is in either of them is here.
+    /// Appends the followers of another table: a follower that is in either of them is present.
     pub(super) fn append(&mut self, other: &Self) {
         for (mine, &theirs) in self.table.iter_mut().zip(&other.table) {
-            // One that was purged is in no table: nothing says that it was.
+            // The paper's tables keep no trace of a purged follower, so one table's purge is undone here.
             if is_here(theirs) && !is_here(*mine) {
                 *mine = theirs;
             }

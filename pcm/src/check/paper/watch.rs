@@ -1,4 +1,4 @@
-//! What a run has come to, as events tell it.
+//! The history of a run that properties need, taken from the gateways' events.
 
 use alloc::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use selvedge_sim::check::Observer;
 use super::dispatcher::Dispatcher;
 use super::tables::{Label, Shared};
 
-/// What a gateway tells.
+/// An event of a gateway.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Notified {
     /// It is a candidate in this era.
@@ -16,27 +16,27 @@ pub enum Notified {
     Manages(u8),
     /// It has labelled a table.
     Labels(Label, Shared),
-    /// More than half of the gateways that count have the table with this label.
+    /// More than half of the gateways that vote have the table with this label.
     Commits(Label, Shared),
-    /// A table with a later label gave way to one with an earlier.
+    /// It replaced a table by one with an earlier label.
     WentBack,
 }
 
-/// Remembers what was labelled, committed and led.
+/// An observer that remembers managers, labelled tables and committed versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Watch {
-    /// Which gateway manages, or did, in which era.
+    /// The first gateway that managed in each era.
     pub(super) managed: BTreeMap<u8, usize>,
-    /// Two did in one era.
+    /// True if two gateways managed in one era.
     pub(super) two_manage: bool,
     labelled: BTreeMap<Label, Shared>,
-    /// Two tables have one label.
+    /// True if two tables have one label.
     pub(super) differs: bool,
-    /// Of each follower, the highest version that is committed, and under which label it was first.
+    /// The highest committed version of each follower, and the first label under which it was committed.
     pub(super) committed: BTreeMap<usize, (u8, Label)>,
-    /// The highest era in which somebody stood.
+    /// The highest era in which a gateway stood.
     pub(super) stood: u8,
-    /// An era came before that nobody stood in.
+    /// True if a gateway stood in an era although none had stood in the era before it.
     pub(super) is_skipped: bool,
     pub(super) went_back: bool,
 }
@@ -52,7 +52,7 @@ impl Watch {
         }
     }
 
-    /// Whether each table has all that was committed under labels before its own.
+    /// Returns true if each labelled table has all versions that were committed under earlier labels.
     pub(super) fn is_complete(&self) -> bool {
         self.labelled.iter().all(|(&label, shared)| {
             let mut before = self.committed.iter().filter(|it| it.1.1 < label);
