@@ -243,7 +243,7 @@ proptest! {
             let number = node.enter();
             let mut entered = Vec::new();
             for floor in floors {
-                // Whoever says it is told from the floor.
+                // The floor determines the sender.
                 let from = 1 + sent.iter().position(|&it| it == floor).unwrap() as u64;
                 let holder = Member::new(from, 0);
                 let token = Token { number: floor, by: holder };
