@@ -1,4 +1,4 @@
-//! Accepts connections up to a limit, whatever happens to single connections.
+//! Accepts connections up to a limit, even after errors of single ones.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;

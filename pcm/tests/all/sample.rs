@@ -102,7 +102,10 @@ pub(super) fn check(tables: &Tables) {
         assert_eq!(assignment.attempt, open.attempts);
         assert!(!assignment.electors.is_empty(), "{task:?} has no electors");
         for elector in assignment.electors.iter() {
-            assert!(all.contains(&elector.id), "{elector:?} of {task:?} is not in the tables");
+            assert!(
+                all.contains(&elector.id),
+                "{elector:?} of {task:?} is not in the tables"
+            );
         }
     }
     let mut counts = BTreeMap::new();

@@ -103,7 +103,11 @@ impl Oracle {
         }
         let units: BTreeSet<u32> = seats.iter().map(|it| it.0).collect();
         let seated: usize = units.iter().map(|it| tables.members(*it).count()).sum();
-        assert_eq!(seated, seats.len(), "a seat is taken twice, or by no follower");
+        assert_eq!(
+            seated,
+            seats.len(),
+            "a seat is taken twice, or by no follower"
+        );
         // A unit without followers remains until units are formed again.
         assert!(units.len() <= tables.units());
         let per: u32 = tables.gateways().map(|it| it.1).sum();

@@ -76,7 +76,7 @@ impl<M: Machine> Node<M> {
         self.storage.as_ref().map(|storage| &storage.image)
     }
 
-    /// The machine; of a node that is down, what remains of it.
+    /// The machine; of a node that is down, the rest of it.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
