@@ -94,8 +94,8 @@ fn a_task_that_runs_is_not_refused() {
     assert!(!sent(&effects).iter().any(is_refused), "{effects:?}");
 }
 
-/// Gives a task to a unit at a gateway with this number of followers, and the unit does not answer. Returns the
-/// followers of the first attempt, and the followers that are then notified of its end.
+/// Gives a task to a unit at a gateway with this number of followers, and the unit does not answer. Returns
+/// the followers of the first attempt, and the followers that are then notified of its end.
 fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
     let mut it = alone(gateway::Config::new(), Limits::new());
     let all = 11..11 + followers;
