@@ -68,7 +68,7 @@ impl Forest {
         begins
     }
 
-    /// Handles a tick of the timer. Returns true if all children are to be asked again, which is each
+    /// Handles a tick of the timer. Returns true if all children must be asked again, which is each
     /// time that `limit` has passed in rounds of `resend`.
     pub(crate) fn on_round(&mut self, resend: Span, limit: Span) -> bool {
         self.is_watched = false;

@@ -77,7 +77,7 @@ impl Camera {
         }
     }
 
-    /// Handles a message about a tree of ours that has ended.
+    /// Handles a message about an own tree that has ended.
     fn on_stale_tree(&mut self, from: Member, tree: TreeId, cx: &mut Context<'_, Self>) {
         self.counters.0.stale += 1;
         let is_open = match &self.stage {

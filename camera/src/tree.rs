@@ -7,8 +7,8 @@ use selvedge_core::{BoundedMap, Full, Member};
 use crate::message::{Branch, Branches, TreeId};
 use crate::{Request, Rival, Token};
 
-/// One node's place in the tree of one request. Each operation takes O(log n) unless it says
-/// otherwise.
+/// A node's place in the tree of one request. Each operation takes O(log n) unless its page
+/// states otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Tree {
     pub(crate) id: TreeId,

@@ -45,7 +45,7 @@ impl<T> Pending<T> {
         *self = Self::new(question);
     }
 
-    /// Counts an overdue question. Returns true if it is to be asked again: `limit` times at most.
+    /// Counts an overdue question. Returns true if it must be asked again: `limit` times at most.
     pub const fn again(&mut self, limit: u8) -> bool {
         let may = self.repeats < limit;
         if may {

@@ -1,5 +1,5 @@
-//! Repeated messages allocate nothing: keep-alives, heartbeats, votes and the periods of
-//! followers. And how much memory a follower takes with all that it may hold.
+//! Repeated messages allocate nothing: keep-alives, heartbeats, votes and the periods of followers. A
+//! further test measures the memory of a follower at the limits of its settings.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ const fn member(id: u64) -> Member {
     Member::new(id, 0)
 }
 
-/// A node by hand, and what it sent last. There is room for it.
+/// A node by hand, and the messages of its last step. There is room for them.
 struct Node<M: Machine> {
     host: ByHand<M>,
     rng: ChaCha8Rng,
@@ -49,7 +49,7 @@ where
         }
     }
 
-    /// A step, and how often it allocated. What it sent before is forgotten.
+    /// Makes a step, and returns the number of its allocations. Earlier messages are dropped.
     fn step(&mut self, input: Input<M>) -> u64 {
         let Self { host, rng, sent } = self;
         sent.clear();
@@ -110,7 +110,7 @@ fn gateways() -> Vec<Node<Gateway>> {
     nodes
 }
 
-/// What this gateway sent last is carried to its end. How often steps allocated.
+/// Delivers the last messages of this gateway and all that follow. Returns the number of allocations.
 fn carry(nodes: &mut [Node<Gateway>], at: usize) -> u64 {
     let mut allocated = 0;
     let mut wire: VecDeque<_> = nodes[at].sent.drain(..).map(|it| (at, it)).collect();
@@ -196,7 +196,7 @@ fn returned(result: usize) -> Returned {
     Returned::Value(core::iter::repeat_n(7, result).collect())
 }
 
-/// Nothing is to be done, or its vote is to be said again: of 24 bytes, as many as lie in a message.
+/// It has nothing to do, or must send its vote again: of 24 bytes, the longest result inside a message.
 #[test]
 fn a_period_of_a_follower_costs_no_allocation() {
     let tick = || Input::Tick(follower::Timer::Phase);
@@ -215,7 +215,7 @@ fn a_period_of_a_follower_costs_no_allocation() {
     }
 }
 
-/// The first one makes room for all. What comes in is there already.
+/// The first vote makes room for all. Incoming messages are allocated before.
 #[test]
 fn a_vote_costs_the_orchestrator_no_allocation() {
     let mut node = follower(11, always());
@@ -237,22 +237,22 @@ fn a_vote_costs_the_orchestrator_no_allocation() {
 #[derive(Debug, PartialEq, Eq)]
 struct Memory {
     machine: usize,
-    /// When all jobs are there, and nothing was voted.
+    /// With all jobs, and no votes.
     jobs: usize,
-    /// When it is the orchestrator of each, and all others have voted before it could run one.
+    /// As the orchestrator of each job, with the votes of all others before it could run one.
     votes: usize,
-    /// The most that it took meanwhile, with what came and was answered.
+    /// The highest value meanwhile, with incoming and outgoing messages.
     peak: usize,
 }
 
-/// Frames come one by one, of all that its limits allow.
+/// Measures a follower that receives, one by one, all frames that its limits allow.
 fn memory(config: follower::Config) -> Memory {
     let frame = |message: &Message| postcard::to_allocvec(message).unwrap();
     let jobs = u64::from(config.jobs);
     let (code, result) = (usize::from(config.code), usize::from(config.result));
     let runs: Vec<_> = (0..jobs).map(|it| frame(&run(it, code))).collect();
     let votes: Vec<_> = (0..jobs).map(|it| frame(&vote(it, result))).collect();
-    // All it is told waits: a follower that is busy begins nothing.
+    // All requests wait: a follower that is busy begins no function.
     let duty = DutyCycle {
         active_ms: 0,
         busy_ms: 1_000,
@@ -311,7 +311,7 @@ fn a_follower_takes_the_memory_that_is_documented() {
     }
 }
 
-/// A gateway, or another follower, may say more.
+/// A gateway, or another follower, may send more.
 #[test]
 fn what_is_longer_than_a_follower_takes_is_not_kept() {
     let config = always().with_code(256).with_result(32);
@@ -328,7 +328,7 @@ fn what_is_longer_than_a_follower_takes_is_not_kept() {
     assert_eq!(beyond, 0);
     let (beyond, held) = held_after(257, 33);
     assert_eq!(beyond, 2);
-    // What it failed at, it votes for itself.
+    // A task that it failed gets its own vote.
     assert!(held <= most, "{held} and {most} bytes");
     let (_, many) = held_after(1_200, 1_200);
     assert_eq!(many, held);

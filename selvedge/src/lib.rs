@@ -132,7 +132,7 @@ pub use message::{Message, decode, encode};
 pub use selvedge_camera as lock;
 /// The elections.
 pub use selvedge_celect as election;
-/// The contract between machines and hosts, and what protocols share.
+/// The contract between machines and hosts, and the parts that protocols share.
 pub use selvedge_core as core;
 /// Replicated states on nodes of a mesh, and named maps.
 #[cfg(feature = "kgroup")]

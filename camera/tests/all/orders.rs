@@ -243,7 +243,7 @@ proptest! {
             let number = node.enter();
             let mut entered = Vec::new();
             for floor in floors {
-                // Whoever says it is told from the floor.
+                // The floor determines the sender.
                 let from = 1 + sent.iter().position(|&it| it == floor).unwrap() as u64;
                 let holder = Member::new(from, 0);
                 let token = Token { number: floor, by: holder };
@@ -262,8 +262,8 @@ proptest! {
         prop_assert_eq!((in_order, machine), after(shuffled));
     }
 
-    /// A token is above all that was used and within what its request may have; else the request
-    /// is issued again, above it.
+    /// A token is above all used ones and within its request's bound; else the request is issued again,
+    /// above it.
     #[test]
     fn a_token_is_above_every_floor_and_within_its_request(
         slack in prop_oneof![Just(0), 0..9_u32, Just(u32::MAX)],

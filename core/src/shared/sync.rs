@@ -20,7 +20,7 @@ use std::sync::PoisonError;
 /// Locks `mutex`, also when a thread panicked under the lock.
 ///
 /// No foreign code runs under our locks and our own does not panic there, so a lock can only be
-/// poisoned by a defect of ours. Even then each change is a single push, pop or replacement, and
+/// poisoned by an own defect. Even then each change is a single push, pop or replacement, and
 /// the data behind the lock is whole: to go on is sound, and better than to pass a panic on to
 /// every thread.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,4 +1,4 @@
-//! Takes connections: so many at a time, and on, whatever becomes of one of them.
+//! Accepts connections up to a limit, even after errors of single ones.
 
 use core::convert::Infallible;
 use core::net::SocketAddr;
@@ -10,7 +10,7 @@ use std::{io, thread};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-/// How long to wait after a connection that could not be taken.
+/// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Listens there. Connections wait until they are [taken](start).
@@ -23,8 +23,8 @@ pub fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Takes connections on a thread of this name until the process ends. There are so many at most at a time;
-/// others wait.
+/// Accepts connections on a thread of this name until the process ends, up to this number at a time; others
+/// wait.
 ///
 /// # Errors
 /// If the thread does not start.
@@ -43,7 +43,7 @@ pub fn start<C: Future<Output = ()> + Send + 'static>(
     Ok(())
 }
 
-/// What [`start`] does on its thread.
+/// The loop of [`start`], on its thread.
 async fn take<C: Future<Output = ()> + Send + 'static>(
     listener: TcpListener,
     most: usize,

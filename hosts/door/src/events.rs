@@ -1,4 +1,4 @@
-//! What is told to all that listen, each time that it changes.
+//! The present state for all listeners, at each change.
 
 use core::convert::Infallible;
 use core::time::Duration;
@@ -12,20 +12,20 @@ use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::timeout;
 
-/// How many may listen; others are refused.
+/// The most listeners; others are refused.
 pub const LISTENERS: usize = 16;
-/// After how many milliseconds a page that was cut off comes back.
+/// The delay after which a page that was cut off connects again, in milliseconds.
 const RETRY: &str = "retry: 2000\n";
 
-/// After how long without news a listener hears that the host is there.
+/// The time without an event after which a listener receives a comment.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// Something in JSON, without a line feed.
+/// A value in JSON, without a line feed.
 pub type Json = Arc<str>;
 
-/// What is known, as server-sent events: each listener is told what is known now, and then each time that it
-/// changes. One that is behind goes on with the latest, and one that is told nothing for 15 s hears a comment.
-/// Up to 16 may listen.
+/// The present state as server-sent events: each listener receives the state at once, and again at each
+/// change. A listener that is behind continues with the latest state, and after 15 s without an event it
+/// receives a comment. Up to 16 may listen.
 #[derive(Clone, Debug)]
 pub struct Events {
     notified: watch::Receiver<Json>,
@@ -33,20 +33,20 @@ pub struct Events {
 }
 
 impl Events {
-    /// Events of what is sent here.
+    /// Events of the states that are sent to this channel.
     #[must_use]
     pub fn new(notified: watch::Receiver<Json>) -> Self {
         let room = Arc::new(Semaphore::new(LISTENERS));
         Self { notified, room }
     }
 
-    /// What is known now.
+    /// The present state.
     #[must_use]
     pub fn latest(&self) -> Json {
         Arc::clone(&self.notified.borrow())
     }
 
-    /// The answer to one that listens: events, or that too many listen.
+    /// The response to a listener: events, or a refusal if there are too many listeners.
     pub fn listen(self) -> Response {
         let Ok(permit) = self.room.try_acquire_owned() else {
             let why = format!("{LISTENERS} listen already: close another page\n");

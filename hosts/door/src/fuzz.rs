@@ -1,4 +1,4 @@
-//! A page under bytes that no browser says: for the fuzz targets of hosts.
+//! A page under bytes that no browser sends: for the fuzz targets of hosts.
 
 use core::future::{Future as _, poll_fn};
 use core::pin::pin;
@@ -11,28 +11,28 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::page::Page;
 use crate::serve::{converse, guarded};
 
-/// How often a connection goes on before its client has said all.
+/// The number of turns that a connection gets before its client has sent all.
 const YIELDS: u32 = 64;
-/// How long an answer may take to end.
+/// The longest time until an answer ends.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What a page may answer.
+/// The statuses that a page may answer with.
 const KNOWN: [&[u8]; 10] = [
     b"200", b"202", b"400", b"403", b"404", b"405", b"409", b"414", b"431", b"503",
 ];
 
-/// Says these bytes to a router behind a door. At the end, `end` has those hear the end that listen. Returns the
-/// status of the answer, if it was a whole request.
+/// Sends these bytes to a router behind a door. At the end, `end` has to end the events for listeners.
+/// Returns the status of the answer, if the bytes were a whole request.
 ///
 /// # Panics
-/// When the answer is none of HTTP, or is a defect, or does not end.
+/// If the answer is not HTTP, or is a defect, or does not end.
 pub fn is_answered(bytes: &[u8], router: Router, page: &Page, end: impl FnOnce()) -> Option<u16> {
     is_answered_with(bytes, router, page, || (), end)
 }
 
-/// The same, where a router waits for what `turn` does, each time that it is called.
+/// The same, where a router waits for work that `turn` does at each call.
 ///
 /// # Panics
-/// When the answer is none of HTTP, or is a defect, or does not end.
+/// If the answer is not HTTP, or is a defect, or does not end.
 pub fn is_answered_with(
     bytes: &[u8],
     router: Router,
@@ -71,14 +71,14 @@ fn answer(
     runtime.block_on(async {
         let (mut here, there) = tokio::io::duplex(1 << 20);
         let serving = tokio::spawn(converse(there, router));
-        // One that is refused early is not heard to its end.
+        // A connection that is refused early is not read to its end.
         here.write_all(bytes).await.ok();
         for _ in 0..YIELDS {
             turn();
             tokio::task::yield_now().await;
         }
         here.shutdown().await?;
-        // One that listens hears the end, also where what it said besides is not read to its own.
+        // A listener gets the end of events even if the rest of its bytes is not read.
         end();
         let mut answer = Vec::new();
         let read = tokio::time::timeout(PATIENCE, here.read_to_end(&mut answer));

@@ -1,4 +1,4 @@
-//! Who may read the page.
+//! The check whether a client may read the page.
 
 use core::fmt;
 use core::net::IpAddr;
@@ -10,24 +10,24 @@ use axum::response::{IntoResponse as _, Response};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
-/// How many characters a token has at least.
+/// The fewest characters of a token.
 const TOKEN_MIN: usize = 16;
-/// How many characters a token has at most.
+/// The most characters of a token.
 const TOKEN_MAX: usize = 128;
-/// What stands before the token in a header.
+/// The text before the token in a header.
 const SCHEME: &[u8] = b"Bearer ";
-/// How many bytes the path and the query of a request have at most.
+/// The most bytes in the path and the query of a request.
 const URI_MAX: usize = 1_024;
 
-/// What a reader of the page has to know: 16 to 128 letters, digits and `-._~`, which an address may hold as
-/// they are.
+/// The secret of a page's readers: 16 to 128 letters, digits and `-._~`, which an address may hold as they
+/// are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
-/// Why a text is no [`Token`].
+/// The reason why a text is no [`Token`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TokenError {
-    /// It is too short or too long; how many bytes it has.
+    /// It is too short or too long; its length in bytes.
     #[error("a token has {TOKEN_MIN} to {TOKEN_MAX} characters, this one has {0}")]
     Length(usize),
     /// It has other characters.
@@ -36,7 +36,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// Compares digests, so the time that it takes says nothing of the token.
+    /// Compares digests, so the time that it takes reveals nothing of the token.
     fn is(&self, text: &[u8]) -> bool {
         self.0 == <[u8; 32]>::from(Sha256::digest(text))
     }
@@ -63,7 +63,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Nothing, if the request may be answered; else what it is told.
+/// `None` if the request may be answered, and else the refusal.
 pub(crate) fn refusal(
     token: Option<&Token>,
     method: &Method,
@@ -82,13 +82,13 @@ pub(crate) fn refusal(
             let header = [(WWW_AUTHENTICATE, "Bearer")];
             Some((StatusCode::UNAUTHORIZED, header, why).into_response())
         }
-        // A page of somebody else may have its own name lead here: its name gives it away.
+        // A page of another site may have its own name lead here: the name in the request reveals it.
         None if !is_local(headers) => {
             let why = "without a token this page is at a loopback address alone: \
                        open http://127.0.0.1 or http://localhost with its port\n";
             Some((StatusCode::FORBIDDEN, why).into_response())
         }
-        // A form on such a page posts here without a question; its origin gives it away.
+        // A form on such a page posts here without a question; its origin reveals it.
         Some(_) | None if !method.is_safe() && !is_own(headers) => {
             let why = "this was sent by the page of another site: send it from this page, or from a program\n";
             Some((StatusCode::FORBIDDEN, why).into_response())
@@ -97,7 +97,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// Whether a browser says that its page came from here. A program says nothing of it.
+/// Returns true unless a browser names another site as the origin. A program sends no origin.
 fn is_own(headers: &HeaderMap) -> bool {
     let Some(origin) = headers.get(ORIGIN) else {
         return true;
@@ -123,7 +123,8 @@ fn is_notified(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {
         .is_some_and(|it| token.is(it))
 }
 
-/// Whether the client says that it came to a loopback address. All browsers say where they came to.
+/// Returns true if the client names a loopback address or `localhost` as the host, or names no host. All
+/// browsers name the host.
 fn is_local(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST) else {
         return true;

@@ -1,16 +1,16 @@
-//! The door of a host's page: it says which clients may read, how many at a time, and for how long.
+//! The door of a host's page: it limits which clients may read, how many at a time, and for how long.
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | without a token, a page is at loopback addresses alone, and a name of somebody else that leads there is refused | browsers say which name they asked for |
-//! | with a token, nothing but a refusal is told to a client that does not know it | the network is private, or TLS is in front |
-//! | a page of another site changes nothing here | browsers say where a page came from |
+//! | without a token, a page is at loopback addresses alone, and another name that leads there is refused | browsers send the name that they asked for |
+//! | with a token, a client that does not know it receives a refusal and nothing else | the network is private, or TLS is in front |
+//! | a page of another site changes nothing here | browsers send the origin of a page |
 //! | at most 64 connections at a time; others wait | |
-//! | the door closes a connection when a request takes 10 s to come, when its client takes nothing for 10 s of what waits for it, and when no byte is read or written for 30 s | |
+//! | the door closes a connection when a request takes 10 s to arrive, when its client reads none of the waiting bytes for 10 s, and when no byte is read or written for 30 s | |
 //! | at most 16 clients listen to [`Events`]; others are refused | |
 //!
-//! A page is one text that loads nothing else: its policy lets a browser run what has its nonce, and connect
-//! to where it came from.
+//! A page is one text that loads nothing else: its policy lets a browser run only code with its nonce, and
+//! connect only to the site that it came from.
 
 #![forbid(unsafe_code)]
 #![allow(

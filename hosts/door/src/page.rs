@@ -1,4 +1,4 @@
-//! One text for a browser, that runs what has its nonce and nothing else.
+//! One text for a browser, which runs only code with the text's nonce.
 
 use core::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use thiserror::Error;
 
-/// What all pages look like.
+/// The style of all pages.
 const STYLE: &str = include_str!("page/base.css");
-/// What the programs of all pages use: elements whose texts are texts, and lists of them.
+/// The code that all pages share: elements with plain text, and lists of them.
 const PROGRAM: &str = include_str!("page/base.js");
 
 /// The system gives no random numbers.
@@ -28,8 +28,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page with this text, in which `NONCE` stands for what its style and its program are known by,
-    /// `BASE_STYLE` for how all pages look and `BASE_PROGRAM` for what their programs use.
+    /// A page with this text. In it, `NONCE` stands for the nonce of its style and its program, `BASE_STYLE`
+    /// for the style of all pages and `BASE_PROGRAM` for the code that they share.
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -56,7 +56,7 @@ impl Page {
         })
     }
 
-    /// Says how an answer is to be taken.
+    /// Adds the headers that restrict the use of an answer.
     pub(crate) fn mark(&self, headers: &mut HeaderMap) {
         headers.insert(CONTENT_SECURITY_POLICY, self.policy.clone());
         for (name, value) in [

@@ -8,18 +8,18 @@ use std::io;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// How long a client may take nothing of what is there for it.
+/// The longest time for which a client may leave waiting bytes unread.
 const WRITE: Duration = Duration::from_secs(10);
-/// How long a client may say and take nothing.
+/// The longest time for which a client may send and read nothing.
 const READ: Duration = Duration::from_secs(30);
 
-/// A stream, reading and writing of which fails when nothing moves for too long.
+/// A stream on which reading and writing fail when nothing moves for too long.
 #[derive(Debug)]
 pub(crate) struct Patience<S> {
     stream: S,
-    /// Until something moves.
+    /// The end of the wait for any byte.
     idle: Pin<Box<Sleep>>,
-    /// While something waits to be written: until when.
+    /// The end of the wait for a write, while bytes wait to be written.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
@@ -38,7 +38,7 @@ impl<S> Patience<S> {
         self.idle.as_mut().reset(deadline(READ));
     }
 
-    /// What a write came to; one that waits for too long fails.
+    /// The result of a write, or an error if it has waited for too long.
     fn written<T>(
         &mut self,
         cx: &mut Context<'_>,

@@ -22,18 +22,18 @@ use crate::guard::{self, Token};
 use crate::page::Page;
 use crate::patience::Patience;
 
-/// How many connections there may be at a time; others wait.
+/// The most connections at a time; others wait.
 const CONNECTIONS: usize = 64;
-/// How long the head of a request may take to come.
+/// The longest time until the head of a request has arrived.
 const HEAD: Duration = Duration::from_secs(10);
-/// How many bytes the head of a request may have.
+/// The most bytes in the head of a request.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// Why a door does not open.
+/// The reason why a door does not open.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum DoorError {
-    /// It would be there for all.
+    /// All clients could read it.
     #[error(
         "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or a token"
     )]
@@ -41,9 +41,9 @@ pub enum DoorError {
     /// It does not listen.
     #[error("cannot serve the page at {listen}: {source}: choose another address")]
     Listen {
-        /// Where it was to listen.
+        /// The address that it should have.
         listen: SocketAddr,
-        /// Why it does not.
+        /// The cause.
         source: io::Error,
     },
     /// A thread does not start.
@@ -51,7 +51,7 @@ pub enum DoorError {
     Thread(#[source] io::Error),
 }
 
-/// An address at which a page is served, and what its readers have to know.
+/// An address at which a page is served, and its readers' secret.
 #[derive(Debug)]
 pub struct Door {
     listener: TcpListener,
@@ -63,7 +63,7 @@ impl Door {
     /// Listens there. Connections wait until it is [open](Self::open).
     ///
     /// # Errors
-    /// When there is no token and the address is no loopback address, or it cannot listen there.
+    /// If there is no token and the address is no loopback address, or it cannot listen there.
     pub fn new(listen: SocketAddr, token: Option<Token>) -> Result<Self, DoorError> {
         if token.is_none() && !listen.ip().is_loopback() {
             return Err(DoorError::Open(listen));
@@ -78,7 +78,7 @@ impl Door {
         })
     }
 
-    /// Where it listens, with the port that it got if it asked for any.
+    /// The address, with the actual port if the given one was 0.
     #[must_use]
     pub const fn listens(&self) -> SocketAddr {
         self.listens
@@ -100,7 +100,7 @@ pub fn guarded(router: Router, token: Option<Token>, page: &Page) -> Router {
     router.layer(middleware::from_fn_with_state((token, page.clone()), guard))
 }
 
-/// Refuses what may not be answered, and says how answers are to be taken.
+/// Refuses requests that may not be answered, and marks all answers.
 async fn guard(
     State((token, page)): State<(Option<Token>, Page)>,
     request: Request,
@@ -126,6 +126,6 @@ pub async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send, router
             TokioIo::new(Patience::new(stream)),
             TowerToHyperService::new(router),
         );
-    // What is wrong with a connection is its client's.
+    // A broken connection is the client's concern.
     connection.await.ok();
 }

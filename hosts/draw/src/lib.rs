@@ -80,7 +80,7 @@ impl Render for Px {
     }
 }
 
-/// Colours after Okabe and Ito, which people with any kind of colour vision can tell apart.
+/// Colours after Okabe and Ito, which people with any kind of colour vision can distinguish.
 const STYLE: &str = "\
 :root { color-scheme: light dark; --ground: #fff; --ink: #1a1a1a; --soft: #6b6b6b; --grid: #e4e4e4; --good: #00664b; --bad: #a83b00; }
 @media (prefers-color-scheme: dark) { :root { --ground: #16181b; --ink: #ececec; --soft: #a5a5a5; --grid: #2e3136; --good: #4fc79f; --bad: #ff9b5e; } }

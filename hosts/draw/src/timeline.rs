@@ -53,7 +53,7 @@ impl Timeline {
         html! { svg viewBox=(size) role="img" aria-label=(label) { (marks) } }
     }
 
-    /// The name of what is drawn in a row, with its base line at `y`.
+    /// The name of a row's content, with its base line at `y`.
     #[must_use]
     pub fn name(&self, y: f64, name: &str) -> Markup {
         html! { text.name x=(Px(self.left - 10.0)) y=(Px(y)) { (name) } }

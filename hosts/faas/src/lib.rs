@@ -73,7 +73,7 @@
 //! | an invalid module, call or argument is a typed error; nothing panics | |
 //! | the native stack does not grow with the work of a module | |
 //!
-//! What is *not* promised:
+//! *Not* promised:
 //!
 //! - That a module is honest: it sees its arguments and nothing else, and returns any value.
 //! - That compiling takes little time: only [`Limits::module`] bounds it.

@@ -102,6 +102,6 @@ fn look(on: &Watch, mut seen: Seen, gateways: &Gateways, notify: &watch::Sender<
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
 fn json(seen: &Seen, gateways: &Gateways) -> Json {
     let view = seen.view(gateways.ids(), Instant::now());
-    // Only a map with keys that are no strings could fail, and there is none.
+    // Only a map with keys that are no strings could fail, and the view has no such map.
     serde_json::to_string(&view).unwrap_or_default().into()
 }

@@ -39,7 +39,7 @@ pub enum Topic {
     Status(NodeId),
 }
 
-/// The reason why a topic is none of this host's.
+/// The reason why a topic does not belong to this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TopicError {
     /// It is longer than any valid topic.
@@ -59,7 +59,7 @@ impl Topic {
     /// Reads a topic. Accepts any text.
     ///
     /// # Errors
-    /// [`TopicError`], if it is none of this host's.
+    /// [`TopicError`], if it does not belong to this host.
     pub fn parse(text: &str) -> Result<Self, TopicError> {
         if text.len() > LEN_MAX {
             return Err(TopicError::Long(text.len()));

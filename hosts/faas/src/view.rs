@@ -197,7 +197,7 @@ impl Phase {
     }
 }
 
-/// The delay after which a follower that its cycle says is awake counts as late, in milliseconds.
+/// The delay after which a follower that should be awake by its cycle counts as late, in milliseconds.
 const LATE: u64 = 1_000;
 
 fn id<S: Serializer>(id: &NodeId, to: S) -> Result<S::Ok, S::Error> {

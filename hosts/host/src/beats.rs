@@ -1,4 +1,4 @@
-//! Heartbeats between peers, and what follows from them.
+//! Heartbeats between peers, and the consequences.
 
 use std::collections::BTreeMap;
 

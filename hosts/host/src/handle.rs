@@ -29,7 +29,7 @@ pub(crate) enum Command<M: Machine> {
     Stop,
 }
 
-/// Reads from a machine, and passes on what it read.
+/// Reads from a machine, and passes on the result.
 pub(crate) type Look<M> = Box<dyn FnOnce(&M) + Send>;
 
 impl<M: Machine> core::fmt::Debug for Command<M> {

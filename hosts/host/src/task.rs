@@ -84,7 +84,7 @@ pub(crate) struct Round<M: Machine> {
 struct Answer<M: Machine> {
     reply: Reply<(), M::Reject>,
     outcome: Result<(), M::Reject>,
-    /// What the caller reads from the machine.
+    /// The caller's function that reads from the machine.
     look: Option<Look<M>>,
 }
 

@@ -224,7 +224,7 @@ struct History {
     limits: Limits,
     state: Devices,
     past: BTreeMap<NodeId, Past>,
-    /// All updates so far: some come again.
+    /// All updates up to now: some arrive again.
     sent: Vec<Update>,
 }
 

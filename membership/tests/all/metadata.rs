@@ -263,7 +263,7 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// Where two lives had one number, one revision has two metadata. For any order and repetition
+    /// If two lives had one number, one revision has two metadata. For any order and repetition
     /// of claims, and any suspicions without metadata in between, lists agree.
     #[test]
     fn the_metadata_of_a_revision_does_not_depend_on_what_was_heard_first(

@@ -12,7 +12,7 @@ pub(crate) const SECOND: Member = Member::new(2, 0);
 pub(crate) const THIRD: Member = Member::new(3, 0);
 pub(crate) const APP: Member = Member::new(21, 0);
 
-/// A node by itself, and what came out of it.
+/// A node by itself, and its output.
 pub(crate) struct Alone<M: Machine<Message = Message>> {
     pub(crate) driver: Driver<M>,
     now: Time,
@@ -57,13 +57,13 @@ impl<M: Machine<Message = Message>> Alone<M> {
         self.driver.expire(self.now, &mut self.rng, take);
     }
 
-    /// What came out so far is of no interest.
+    /// Drops the output up to now.
     pub(crate) fn forget(&mut self) {
         self.sent.clear();
         self.notified.clear();
     }
 
-    /// What it has sent, and to whom, since this was asked last.
+    /// The messages sent since the last call, and their receivers.
     pub(crate) fn taken(&mut self) -> Vec<(u64, Message)> {
         core::mem::take(&mut self.sent)
     }

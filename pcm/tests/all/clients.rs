@@ -19,16 +19,16 @@ impl Alone<Client> {
         self.command(Command::Submit(Function::new(b"f")));
     }
 
-    /// To which gateway, and which task.
+    /// The gateways asked, each with the number of the task.
     fn asked(&self) -> Vec<(u64, u64)> {
         let asked = self.sent.iter().map(|(to, message)| match message {
             Message::Submit { number, .. } | Message::Cancel { number } => (*to, *number),
-            other => panic!("no client says {other:?}"),
+            other => panic!("no client sends {other:?}"),
         });
         asked.collect()
     }
 
-    /// No answer came in the time that a client waits. What it asks then.
+    /// Lets a client's waiting time pass without an answer, and returns its next requests.
     fn wait(&mut self) -> Vec<(u64, u64)> {
         self.sent.clear();
         self.pass(Span::secs(2));

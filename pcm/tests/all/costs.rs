@@ -1,8 +1,8 @@
-//! How many messages, and bytes of frames, a task, a follower and a quiet second cost.
+//! The cost of a task, of a follower and of a quiet second, in messages and in bytes of frames.
 //!
-//! A frame is a header of two bytes, the sender and the message. What crosses a link between two gateways
-//! is counted there, once for each of them; what a follower or client sends or gets, at its own link. A
-//! vote for an orchestrator at another gateway crosses three links. Nothing takes time, and nothing is
+//! A frame is a header of two bytes, the sender and the message. A message that crosses links between two
+//! gateways is counted on each of them; a message that a follower or client sends or gets, on its own link.
+//! A vote for an orchestrator at another gateway crosses three links. Nothing takes time, and nothing is
 //! lost.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use selvedge_replica::{Configuration, Replica, State as _};
 
 use super::world::bytes;
 
-/// Behind which ids those of gateways come, and those of other nodes. One takes one byte or ten.
+/// The offsets of the ids of gateways, and of other nodes. An id takes one byte or ten.
 #[derive(Clone, Copy, Debug)]
 struct Ids {
     gateways: u64,
@@ -53,7 +53,7 @@ impl Ids {
         Member::new(self.others + nth, 0)
     }
 
-    /// Which gateway it is, from 1.
+    /// The number of this gateway, from 1.
     fn nth_gateway(self, id: NodeId) -> Option<u64> {
         let nth = id.0.checked_sub(self.gateways);
         nth.filter(|it| (1..=GATEWAYS).contains(it))
@@ -64,7 +64,7 @@ const GATEWAYS: u64 = 3;
 const FOLLOWERS: u64 = 10;
 const CLIENT: u64 = 100;
 
-/// Long enough for what is measured.
+/// Longer than each measured span.
 const PERIOD: DutyCycle = DutyCycle {
     active_ms: 120_000,
     busy_ms: 0,
@@ -87,7 +87,7 @@ const fn count(messages: u64, bytes: u64) -> Count {
 struct Counts {
     /// On the links between gateways.
     between: Count,
-    /// On those of followers and clients.
+    /// On the links of followers and clients.
     access: Count,
 }
 
@@ -104,7 +104,7 @@ struct Net {
     counts: Counts,
 }
 
-/// Nothing happens but what a test asks for.
+/// A gateway without periodic work: it acts only when a test asks.
 fn quiet() -> gateway::Config {
     gateway::Config::new()
         .with_heartbeat(Span::ZERO)
@@ -286,8 +286,8 @@ impl Net {
         self.now = end;
     }
 
-    /// What so many tasks at once cost until they are answered, and all gateways know. A function takes a
-    /// second, and all five followers vote.
+    /// The cost of `count` tasks at once, until they are answered and all gateways know the answers. A
+    /// function takes a second, and all five followers vote.
     fn tasks(&mut self, count: u8) -> Counts {
         for nth in 0..count {
             let function = Function::new(&[b"average(light, 60", &[b'0' + nth][..]].concat());
@@ -346,7 +346,7 @@ fn formed(followers: impl Iterator<Item = (Member, NodeId)>) -> Tables {
     tables
 }
 
-/// So many followers, at the second gateway, that are quiet for long. The first one manages.
+/// The second gateway with `followers` followers that are quiet for long. The first one manages.
 fn with_followers(ids: Ids, followers: u64) -> Net {
     let followers = (0..followers).map(|nth| (ids.other(1_000 + nth), ids.gateway(2)));
     let config = quiet();
@@ -357,8 +357,8 @@ fn with_followers(ids: Ids, followers: u64) -> Net {
     net
 }
 
-/// A function of 18 bytes, a result of 4. Each update takes eight messages: it is accepted by two, and then
-/// both are told that it is committed. Of a unit that is spread three followers vote across.
+/// A function of 18 bytes, a result of 4. Each update takes eight messages: two gateways accept it, and both
+/// are then notified that it is committed. In a unit that is spread, the votes of three followers cross.
 #[test]
 fn a_task_costs_two_updates_between_gateways_and_the_votes_that_cross() {
     let between = |ids, is_spread| Net::with_unit(ids, is_spread).tasks(1).between;
@@ -370,8 +370,8 @@ fn a_task_costs_two_updates_between_gateways_and_the_votes_that_cross() {
     assert_eq!(between(Ids::LONG, true), count(22, 898));
 }
 
-/// The client's request and its answer; for each follower what to run and that it is over, and a vote and
-/// its acknowledgement for each but the orchestrator, on both their links; the verdict.
+/// The client's request and its answer; for each follower the request and the notice of the end, and a vote
+/// and its acknowledgement for each but the orchestrator, on both their links; the verdict.
 #[test]
 fn a_task_costs_as_much_on_the_links_of_followers_wherever_they_are() {
     for is_spread in [false, true] {
@@ -382,7 +382,7 @@ fn a_task_costs_as_much_on_the_links_of_followers_wherever_they_are() {
     }
 }
 
-/// The message of one update tells that the one before is committed. The unit runs one task after another.
+/// The message of one update also commits the update before. The unit runs one task after another.
 #[test]
 fn tasks_that_are_asked_for_together_cost_less() {
     let between = |ids, is_spread| Net::with_unit(ids, is_spread).tasks(8).between;

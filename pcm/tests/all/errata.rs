@@ -1,7 +1,7 @@
-//! The errata that no order of messages is needed for: each is computed, with the paper's rule and with
-//! ours. The others are scenarios that [`super::model`] runs both ways.
+//! The errata that depend on no order of messages: each is computed, with the paper's rule and with ours.
+//! The others are scenarios that [`super::model`] runs both ways.
 //!
-//! `docs/errata.md` says where each rule stands.
+//! `docs/errata.md` lists the places of all rules.
 
 use std::collections::BTreeSet;
 
@@ -21,8 +21,8 @@ fn value(value: u8) -> Option<Answer> {
     Some(Answer::Value([value].into_iter().collect()))
 }
 
-/// What electors that returned these values come to, the first one the orchestrator, over all orders in
-/// which their votes may come.
+/// The outcomes for electors that returned these values, the orchestrator first, over all orders in which
+/// their votes may arrive.
 fn verdicts(values: &[u8], rules: &[Published]) -> BTreeSet<Option<Answer>> {
     let votes: Vec<(u64, u8)> = (1..).zip(values.iter().copied()).collect();
     let mut all = BTreeSet::new();
@@ -42,15 +42,15 @@ fn verdicts(values: &[u8], rules: &[Published]) -> BTreeSet<Option<Answer>> {
 
 #[test]
 fn q5_half_of_the_votes_may_contradict_all_of_them_and_ours_never_do() {
-    // The orchestrator prefers its own value in a tie, and may have said the other's by then.
+    // The orchestrator prefers its own value in a tie, and may have sent the other's by then.
     assert_eq!(verdicts(&[1, 2], HALF), [value(1), value(2)].into());
     assert_eq!(verdicts(&[1, 2], &[]), [value(1)].into());
-    // Nobody returned what the orchestrator did: what reaches two votes first.
+    // No other elector returned the orchestrator's value: the first value with two votes wins.
     assert_eq!(
         verdicts(&[3, 1, 1, 2, 2], HALF),
         [value(1), value(2)].into()
     );
-    // Two against one, and two that differ: no rule says what it comes to.
+    // Two against one, and two that differ: no rule determines the outcome.
     assert_eq!(verdicts(&[1, 1, 2, 3, 4], HALF), [None].into());
     for values in [&[3, 1, 1, 2, 2], &[1, 1, 2, 3, 4]] {
         assert_eq!(verdicts(values, &[]), [Some(Answer::NoMajority)].into());
@@ -76,8 +76,9 @@ fn q5_all_orders_of_up_to_five_votes_come_to_one_answer_and_by_the_paper_to_two(
 
 const DIFFER: u32 = 42;
 
-/// Of a unit of `all`, so many are disconnected, and so many of the others wrong. Whether the right value is
-/// decided whoever is wrong; with an orchestrator that is right, or not.
+/// Of a unit of `all`, `disconnected` are cut off and `wrong` of the others are wrong. Returns true if the
+/// right value is decided for each choice of the wrong ones; if `is_orchestrator_right`, only for choices
+/// without the orchestrator.
 fn tolerates(all: u32, disconnected: u32, wrong: u32, is_orchestrator_right: bool) -> bool {
     let connected = all - disconnected;
     let all_wrong = (0..1_u32 << connected).filter(|it| it.count_ones() == wrong);
@@ -115,10 +116,11 @@ fn q5_n_followers_tolerate_d_that_are_silent_and_b_that_are_wrong_where_n_is_2b_
     assert_eq!(beyond_the_paper, expected);
 }
 
-/// With which probability one of so many keep-alives in a row are lost somewhere among a hundred, when
-/// each is lost with 5%.
+/// The probability that somewhere among a hundred keep-alives `in_a_row` in a row are lost, when each is
+/// lost with 5%.
 fn purged(in_a_row: usize) -> f64 {
-    // How likely it is that the last keep-alives were lost, so many of them, and never too many.
+    // At each place the probability that exactly that number of the last keep-alives were lost, and never
+    // `in_a_row`.
     let mut lost = vec![0.0; in_a_row];
     lost[0] = 1.0;
     for _ in 0..100 {
@@ -138,8 +140,8 @@ fn q8_a_purge_after_one_and_a_half_periods_takes_nearly_each_live_follower() {
     assert_eq!([1, 2, 3].map(rounded), [994.0, 211.0, 12.0]);
 }
 
-/// How many of so many followers that say each second that they are here a gateway purges within a
-/// hundred seconds, when one keep-alive of twenty is lost.
+/// The number of `followers` that a gateway purges within a hundred seconds, when each sends a keep-alive a
+/// second and one of twenty is lost.
 fn purges(followers: u64, purge_after: u16, seed: u64) -> usize {
     let hub = Member::new(1, 0);
     let config = gateway::Config::new().with_purge_after(purge_after);

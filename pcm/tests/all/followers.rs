@@ -1,4 +1,4 @@
-//! What a follower makes of tasks, votes, libraries and words of gateways: one follower, by hand.
+//! A follower's response to tasks, votes, libraries and messages of gateways: one follower, by hand.
 
 use selvedge_core::{Input, Member, NodeId, Span};
 use selvedge_pcm::follower::{
@@ -31,7 +31,7 @@ impl Alone<Follower> {
         self.receive(GATEWAY, request(task, (1, 0), electors, &function));
     }
 
-    /// A function of this task returns what all return.
+    /// Ends the function of this task with the result that all return.
     fn end(&mut self, task: TaskId) {
         let returned = value(4);
         self.command(Command::Returned { task, returned });
@@ -52,7 +52,7 @@ impl Alone<Follower> {
         votes.collect()
     }
 
-    /// The tasks that it says a verdict on.
+    /// The tasks for which it sends a verdict.
     fn verdicts(&self) -> Vec<TaskId> {
         let verdicts = self.sent.iter().filter_map(|(_, it)| match it {
             Message::Verdict { task, .. } => Some(*task),
@@ -70,7 +70,7 @@ impl Alone<Follower> {
         begun.collect()
     }
 
-    /// To which gateways it says that it is here, and with which attachment.
+    /// The gateways to which it sends a keep-alive, each with its attachment.
     fn keep_alives(&self) -> Vec<(u64, u32)> {
         let reported = self.sent.iter().filter_map(|(to, it)| match it {
             Message::KeepAlive { number, .. } => Some((*to, *number)),
@@ -105,7 +105,7 @@ fn task(number: u64) -> TaskId {
     }
 }
 
-/// A result of so many bytes.
+/// A result of this length in bytes.
 fn value(length: usize) -> Returned {
     Returned::Value(vec![7; length].into_iter().collect())
 }
@@ -242,7 +242,8 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
     it.run(task(1), &OWN_UNIT, &[]);
     it.end(task(1));
     it.forget();
-    // What is too long is not kept. What belongs to an attempt that is not known yet is said again.
+    // A result that is too long is not stored. A vote for an attempt that is not known yet will be sent
+    // again.
     it.receive(ORCHESTRATOR, vote(1, value(5)));
     it.receive(ORCHESTRATOR, vote(2, value(4)));
     assert_eq!(it.sent, []);
@@ -252,7 +253,7 @@ fn a_vote_counts_in_its_attempt_and_is_acknowledged_unless_it_came_too_early() {
         request(task(1), (2, 0), &OWN_UNIT, &Function::new(b"f")),
     );
     it.forget();
-    // One of a former attempt is not needed.
+    // A receipt for a former attempt is not needed.
     let counted = |attempt| {
         let task = task(1);
         (12, Message::Counted { task, attempt })
@@ -274,8 +275,8 @@ fn votes_are_for_the_orchestrator_alone() {
     assert_eq!(it.sent, [], "it may count from its next request on");
 }
 
-/// Votes that an orchestrator got before it got the next attempt are none for that; where another one was
-/// named in between they are.
+/// Votes that an orchestrator received before the next attempt do not count in it. They do count if only
+/// another orchestrator was named in between.
 #[test]
 fn votes_stand_for_their_attempt_and_for_all_orchestrators_in_it() {
     for (renewed, verdicts) in [((2, 0), vec![]), ((1, 1), vec![task(1)])] {
@@ -321,7 +322,7 @@ fn a_vote_is_said_in_each_period_until_its_orchestrator_has_it() {
     let mut it = follower(always());
     it.run(task(1), &UNIT, &[]);
     it.end(task(1));
-    // Another one, and another attempt.
+    // A receipt from another follower, and one for another attempt.
     for (from, message) in [counted(Member::new(13, 0), 1), counted(ORCHESTRATOR, 2)] {
         it.receive(from, message);
         it.forget();
@@ -472,7 +473,8 @@ fn another_duty_cycle_begins_with_the_next_period_and_the_same_one_changes_nothi
     assert_eq!(phases, [Phase::Busy, Phase::Asleep, Phase::Active]);
 }
 
-/// A request that says more than is known goes on with what is there; any other one came twice, or late.
+/// A request with more than the follower knows continues the task; any other request is a duplicate, or
+/// late.
 #[test]
 fn a_request_renews_a_task_where_it_says_more() {
     let mut it = follower(always());

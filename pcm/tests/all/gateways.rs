@@ -1,4 +1,4 @@
-//! What a gateway makes of followers, clients, other gateways and membership: one gateway, by hand.
+//! A gateway's response to followers, clients, other gateways and membership: one gateway, by hand.
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
@@ -46,14 +46,14 @@ impl Alone<Gateway> {
         self.receive(SECOND, Message::Tables(Box::new(message)));
     }
 
-    /// With which attachment the tables have a follower, or had it.
+    /// The attachment with which the tables have or had a follower.
     pub(super) fn number_of(&self, id: u64) -> Option<(Member, u32)> {
         let tables = self.driver.machine().tables().unwrap();
         tables.last_attachment(NodeId(id))
     }
 }
 
-/// What gateways say to each other reaches them, until they say no more: from whom to whom.
+/// Delivers the messages between gateways until none is left, and returns them with senders and receivers.
 pub(super) fn relay(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, u64, Message)> {
     let mut all = Vec::new();
     for _ in 0..50 {
@@ -76,7 +76,7 @@ pub(super) fn relay(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, u64, Messag
             }
         }
     }
-    panic!("gateways say more and more");
+    panic!("gateways send more and more");
 }
 
 /// Three gateways that the first one manages.
@@ -146,7 +146,7 @@ fn a_task_is_refused_where_as_many_clients_wait_as_may() {
     assert_eq!(it.no_room(), 1);
 }
 
-/// What it asked for is not decided: it watches no more followers than there can be.
+/// The update that it proposed is not decided: it watches no more followers than the tables have room for.
 #[test]
 fn a_gateway_watches_no_more_followers_than_find_room() {
     let limits = Limits::new().with_followers(1);
@@ -176,11 +176,11 @@ fn what_a_follower_says_anew_is_in_the_tables() {
     assert_eq!(it.number_of(11), Some((follower(11), 1)));
     it.receive(follower(11), keep_alive(2));
     assert_eq!(it.number_of(11), Some((follower(11), 2)));
-    // What it said before is late, or it was purged in between: it says something later.
+    // The former keep-alive is late, or the follower was purged in between: it must send a later number.
     it.forget();
     it.receive(follower(11), keep_alive(1));
     assert_eq!(it.sent, [(11, Message::Purged { number: 2 })]);
-    // Another life of it says what is later in any case.
+    // Any keep-alive of its next life is later.
     it.receive(Member::new(11, 1), keep_alive(1));
     it.forget();
     it.receive(follower(11), keep_alive(7));
@@ -332,7 +332,7 @@ fn a_gateway_believes_its_manager_alone_which_others_are_gone() {
         Limits::new(),
     );
     it.receive(SECOND, heartbeat(&[THIRD]));
-    assert_eq!(it.here().1, [], "membership says so");
+    assert_eq!(it.here().1, [], "membership reports that");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn what_the_replica_does_not_take_is_counted() {
     assert_eq!(not_proposed(&it), 1);
 }
 
-/// Another one is told who is, or that the task is over.
+/// Another elector is sent the request, which names the orchestrator, or the notice that the task is over.
 #[test]
 fn an_orchestrator_alone_says_what_votes_come_to() {
     let (mut it, task, electors) = with_task(Limits::new());
@@ -466,7 +466,7 @@ fn units_are_formed_when_the_first_followers_had_time_to_come() {
     assert_eq!(units(&it), 1, "others that come do not put it off");
 }
 
-/// A gateway without tables has told its host nothing yet.
+/// A gateway without tables has sent its host no event yet.
 #[test]
 fn a_newcomer_may_refuse_what_comes_first() {
     let machine = Gateway::newcomer(HUB, Config::new(), [SECOND.id]).unwrap();
@@ -505,8 +505,8 @@ fn a_gateway_with_a_longer_id_leaves_room_for_results() {
     assert!(new(me, now, longest).is_ok());
 }
 
-/// The manager has ended one task and begun the next one, which a gateway behind it has not heard: there
-/// the tables are full.
+/// The manager has ended one task and begun the next one. A gateway that has not received the end is behind:
+/// its tables are full.
 #[test]
 fn a_gateway_that_is_behind_refuses_no_task_that_is_open() {
     let limits = Limits::new().with_open(1);

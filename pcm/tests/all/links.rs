@@ -63,7 +63,7 @@ fn verdict(number: u64) -> Message {
 #[test]
 fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
     let mut follower = follower(16);
-    // A vote that is counted, one that is not, a verdict, and an own vote that waits for others.
+    // A vote that is acknowledged, one that is not, a verdict, and an own vote that waits for others.
     for (number, electors) in [
         (1, [12, 11, 13]),
         (2, [12, 11, 13]),
@@ -79,7 +79,7 @@ fn a_follower_whose_mailboxes_were_emptied_says_at_once_what_may_be_lost() {
     follower.taken();
     follower.notified.clear();
     follower.command(follower::Command::Emptied);
-    // A later attachment: with it the gateway sends what the mailbox held.
+    // A later attachment, which makes the gateway send the content of the mailbox again.
     let expected = [
         (HUB.id.0, keep_alive(2)),
         (12, vote(2)),
@@ -113,7 +113,7 @@ fn what_was_lost_does_not_count_as_said() {
     assert_eq!(follower.driver.machine().counters().given_up, 1);
 }
 
-/// A gateway hands out the tasks of a follower again that attaches itself anew.
+/// A gateway hands out the tasks of a follower again when the follower attaches again.
 #[test]
 fn a_gateway_sends_again_what_an_emptied_mailbox_held() {
     let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());
@@ -151,7 +151,7 @@ fn a_client_whose_gateway_cannot_be_reached_asks_the_next_at_once() {
     client.command(client::Command::Cancel(2));
     client.taken();
     client.command(UNREACHABLE);
-    // As the same tasks: what the first gateway has passed on is run once.
+    // As the same tasks: a task that the first gateway has passed on runs once.
     let again = [
         (2, submit(1, Function::new(b"f"))),
         (2, Message::Cancel { number: 2 }),

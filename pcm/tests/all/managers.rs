@@ -1,4 +1,4 @@
-//! What a resource manager sees to, beside other gateways: three of them, by hand.
+//! A resource manager's duties toward other gateways: three of them, by hand.
 
 use selvedge_core::{Delta, Input, Member, NodeId, Span};
 use selvedge_pcm::gateway::{Command, Config, Event, Gateway, Voting};
@@ -8,8 +8,8 @@ use selvedge_replica::{Body, Configuration, Voter};
 use super::alone::{Alone, HUB, SECOND, THIRD, keep_alive};
 use super::gateways::{follower, relay, three};
 
-/// Time passes for these gateways. A follower of the first one says in each second that it is here. What
-/// they say, and from whom.
+/// Lets time pass for these gateways, with a keep-alive each second from a follower of the first one.
+/// Returns the messages of the gateways, with their senders.
 fn run(gateways: &mut [Alone<Gateway>], span: Span) -> Vec<(Member, Message)> {
     let mut reported = Vec::new();
     let tick = Span::millis(100);
@@ -25,7 +25,7 @@ fn run(gateways: &mut [Alone<Gateway>], span: Span) -> Vec<(Member, Message)> {
     reported
 }
 
-/// Whether a follower is in the tables.
+/// Returns true if a follower is in the tables.
 fn has(it: &Alone<Gateway>, id: u64) -> bool {
     let tables = it.driver.machine().tables().unwrap();
     tables.follower(NodeId(id)).is_some()
@@ -45,7 +45,7 @@ fn the_manager_purges_the_followers_of_a_gateway_that_is_gone_and_no_others() {
     let config = Config::new().with_purge_after(100);
     let mut all = with_followers(config);
     run(&mut all, Span::secs(9));
-    assert!(has(&all[0], 12), "that is for its gateway to say");
+    assert!(has(&all[0], 12), "only its gateway purges it");
     run(&mut all[..2], config.timeout);
     assert!(has(&all[0], 12), "it may come to another gateway");
     run(&mut all[..2], Span::secs(11));
@@ -79,7 +79,7 @@ fn a_gateway_that_is_here_again_keeps_its_followers() {
     assert_eq!(purged, [0; 3]);
 }
 
-/// The members that decide are those that are here, each in its latest life.
+/// The voters are the gateways that are here, each in its latest life.
 #[test]
 fn a_voter_that_begins_again_is_named_in_its_later_life() {
     let mut all = three(Config::new().with_voting(Voting::Dynamic));
@@ -95,8 +95,7 @@ fn a_voter_that_begins_again_is_named_in_its_later_life() {
     );
 }
 
-/// Three gateways with followers; what the third one lacks is sent to it whole, and what led there is not told
-/// one by one.
+/// Three gateways with followers. The third one lags, and is sent the tables whole instead of the updates.
 fn with_whole_tables() -> [Alone<Gateway>; 3] {
     let config = Config::new();
     with_followers(config.with_replica(config.replica.with_window(0)))
@@ -104,7 +103,7 @@ fn with_whole_tables() -> [Alone<Gateway>; 3] {
 
 const CLIENT: Member = Member::new(31, 0);
 
-/// A task comes to the first gateway. What the gateways say within half a second.
+/// Submits a task at the first gateway. Returns the messages of the gateways within half a second.
 fn submit(gateways: &mut [Alone<Gateway>]) -> Vec<(Member, Message)> {
     let submit = Message::Submit {
         number: 1,
@@ -175,8 +174,8 @@ fn only_the_manager_gives_tasks_to_units() {
     assert_eq!(reported.iter().find(proposes), None);
 }
 
-/// Two followers come to the third gateway, one to the first, which manages. How often it has another
-/// one manage, and whether the third one does in the end.
+/// Two followers at the third gateway, one at the first, which manages. Returns the number of handovers by
+/// the first one, and true if the third one manages in the end.
 fn hands_over(third: Voter, is_here: bool) -> (u64, bool) {
     let config = Config::new().with_purge_after(600);
     let mut all = three(config);

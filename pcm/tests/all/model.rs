@@ -1,5 +1,5 @@
-//! Runs the quick scenarios of `check` under our rules: every promise, explored to the end, with exact
-//! counts. Then every published rule: each breaks in so many steps. The deep ones are for `selvedge
+//! The quick scenarios of `check`, under our rules: every promise, explored to the end, with exact counts.
+//! Then every published rule: each breaks in a known number of steps. The deep scenarios are for `selvedge
 //! check --deep`.
 
 use selvedge_pcm::check::scenarios;

@@ -123,7 +123,7 @@ fn a_task_that_finds_no_room_costs_no_update() {
     assert_eq!(gateway.counters().no_room, 3);
 }
 
-/// It asked before, and what it asked for is not decided.
+/// It submitted before, and the update that proposes its task is not decided.
 #[test]
 fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
     let gateways = [HUB, Member::new(2, 0)];
@@ -161,7 +161,7 @@ fn a_task_that_was_proposed_is_not_refused_because_others_came_before_it() {
     hub.sent.clear();
     hub.receive(APP, submit(1, Function::new(b"f")));
     assert_eq!(hub.sent, []);
-    // Nor is one that comes then: whether there is room, the manager knows.
+    // A later task is not refused either: only the manager knows whether there is room.
     hub.receive(APP, submit(2, Function::new(b"h")));
     assert_eq!(hub.sent, []);
 }
@@ -216,7 +216,7 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
         assert!(new(most + 1, counts_votes).is_err());
         let mut hub = Alone::new(new(most, counts_votes).unwrap());
         hub.command(gateway::Command::Start);
-        // Ids as long as any: what is voted for, or answered, is decided.
+        // The longest ids: even so a vote, or an answer, is decided.
         let elector = Member::new(u64::MAX - 1, u32::MAX);
         let client = Member::new(u64::MAX - 2, u32::MAX);
         hub.receive(elector, keep_alive(1));
@@ -255,7 +255,7 @@ fn the_longest_result_fits_into_a_frame_between_gateways() {
     }
 }
 
-/// The hub, before it has heard of the others.
+/// The hub, before it has received anything from the others.
 fn one_of(first: Configuration, config: gateway::Config) -> Alone<Gateway> {
     let machine = Gateway::new(HUB, config, first, Limits::new()).unwrap();
     let mut hub = Alone::new(machine);
@@ -296,7 +296,7 @@ fn a_gateway_that_reaches_no_quorum_of_its_configuration_sends_followers_on() {
     }
 }
 
-/// What its host was told of that since it was last asked, and whether it does.
+/// The availability events of its host since the last call, and true if it sends followers on.
 fn sends_on(hub: &mut Alone<Gateway>) -> (Vec<gateway::Event>, bool) {
     use gateway::Event::{Available, Unavailable};
     let notified = core::mem::take(&mut hub.notified);
@@ -313,7 +313,7 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     use gateway::Event::{Available, Unavailable};
     let others = [Member::new(2, 0), Member::new(3, 0)];
     let here = (vec![], false);
-    // It is not heard by the manager.
+    // Heartbeats of the manager list it as failed.
     let mut hub = one_of(three(), gateway::Config::new());
     assert_eq!(sends_on(&mut hub), here);
     let beat = |ended: &[u64]| Message::Heartbeat {
@@ -328,7 +328,7 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     }
     hub.receive(others[0], beat(&[]));
     assert_eq!(sends_on(&mut hub), (vec![Available], false));
-    // It hears no quorum.
+    // It receives messages of no quorum.
     let mut hub = one_of(three(), gateway::Config::new());
     hub.learn(Delta::Failed(others[0]));
     assert_eq!(sends_on(&mut hub), here);
@@ -336,7 +336,7 @@ fn the_host_hears_once_that_followers_are_sent_on_whatever_the_reason() {
     assert_eq!(sends_on(&mut hub), (vec![Unavailable], true));
     hub.learn(Delta::Refuted(others[0]));
     assert_eq!(sends_on(&mut hub), (vec![Available], false));
-    // All are here, as far as it knows, and none answers.
+    // All are here, as far as it knows, and no gateway answers.
     let mut hub = one_of(three(), gateway::Config::new().with_heartbeat(Span::ZERO));
     assert_eq!(sends_on(&mut hub), here);
     for _ in 0..60 {

@@ -6,7 +6,7 @@ use selvedge_pcm::check::operations::{Summary, run};
 use selvedge_sim::histories;
 use selvedge_sim::histories::seeds;
 
-/// So many are run where nobody asks for others.
+/// The number of lists that run by default.
 const LISTS: u64 = 1_500;
 
 fn list(seed: u64) -> Vec<u8> {
@@ -31,8 +31,8 @@ fn random_lists_keep_every_promise() {
     );
 }
 
-/// A configuration ends without the gateway that led it. It alone had stored what was decided last, and gave
-/// the tables whole to one that goes on.
+/// A configuration ends without the gateway that led it. That gateway alone had stored the last decision,
+/// and sent the tables whole to one that continues.
 #[test]
 fn what_was_decided_last_is_known_from_a_leader_that_is_left_out() {
     run(&list(949_123)).unwrap_or_else(|broken| panic!("{broken}"));

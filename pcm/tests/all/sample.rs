@@ -1,4 +1,4 @@
-//! Tables with followers, units and tasks to test on, and what holds of all tables.
+//! Tables with followers, units and tasks to test on, and the invariants of all tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,9 +100,12 @@ pub(super) fn check(tables: &Tables) {
             continue;
         };
         assert_eq!(assignment.attempt, open.attempts);
-        assert!(!assignment.electors.is_empty(), "{task:?} is with nobody");
+        assert!(!assignment.electors.is_empty(), "{task:?} has no electors");
         for elector in assignment.electors.iter() {
-            assert!(all.contains(&elector.id), "{elector:?} of {task:?} is gone");
+            assert!(
+                all.contains(&elector.id),
+                "{elector:?} of {task:?} is not in the tables"
+            );
         }
     }
     let mut counts = BTreeMap::new();

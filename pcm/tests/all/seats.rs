@@ -8,7 +8,7 @@ use selvedge_replica::State as _;
 
 use super::sample::{follower, tables, units};
 
-/// Where each follower sits.
+/// The seat of each follower.
 fn seats(tables: &Tables) -> BTreeMap<u64, (usize, usize)> {
     let units = units(tables).into_iter().enumerate();
     let seats = units.flat_map(|(unit, members)| {
@@ -18,7 +18,8 @@ fn seats(tables: &Tables) -> BTreeMap<u64, (usize, usize)> {
     seats.collect()
 }
 
-/// Followers say that they are so available, and units are formed anew. Those that have another seat then.
+/// Followers report these availabilities, and units are formed again. Returns the followers with another
+/// seat then.
 fn moved(tables: &mut Tables, reported: &[(u64, u32)]) -> Vec<u64> {
     let before = seats(tables);
     for &(id, active) in reported {

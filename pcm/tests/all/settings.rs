@@ -4,7 +4,7 @@ use selvedge_core::Span;
 use selvedge_core::settings::OutOfRange;
 use selvedge_pcm::{DutyCycle, Limits, client, follower, gateway};
 
-/// What is within the range of this setting is taken, and what lies beyond is refused by its name.
+/// Checks that values within the range of this setting are accepted, and others refused with its name.
 fn range<C: core::fmt::Debug>(
     name: &str,
     check: impl Fn(&C) -> Result<(), OutOfRange>,
@@ -47,7 +47,7 @@ fn limits_work_within_their_ranges_alone() {
     range("clients", &[all.with_clients(1)], &[all.with_clients(0)]);
     range("attempts", &[all.with_attempts(1)], &[all.with_attempts(0)]);
     range("result", &[all.with_result(1)], &[all.with_result(0)]);
-    // Nothing need be remembered of what left, and of results and libraries.
+    // A table may remember nothing of former followers, and no results and libraries.
     let least = all.with_tombstones(0).with_cache(0).with_libraries(0);
     assert_eq!(least.check(), Ok(()));
 }

@@ -1,4 +1,4 @@
-//! The tables, by hand and by chance, beside what is obvious.
+//! The tables, by hand and at random, beside the obvious result.
 
 use std::collections::BTreeMap;
 
@@ -218,7 +218,7 @@ fn tasks_that_are_forgotten_are_not_run_again_and_memory_is_bounded() {
         );
     }
     assert_eq!(tables.apply(&submit(3, &[9])), Outcome::Done(task(3)));
-    // The results of the last two are known by their functions; that of the second is forgotten.
+    // The results of the last two are known by their functions; the result of the second is forgotten.
     assert_eq!(ended(&mut tables, &submit(5, &[4])), Some(task(5)));
     assert_eq!(assigned(&mut tables, &submit(6, &[2])), Some(task(6)));
 }
@@ -236,7 +236,7 @@ fn a_distance_that_finds_no_room_changes_nothing_and_that_is_known() {
     assert_eq!(tables.apply(&far(2, 3)), Outcome::Measured);
     assert_eq!(tables.known(&far(3, 3)), Some(Outcome::Stale));
     assert_eq!(tables.apply(&far(3, 3)), Outcome::Stale);
-    // One link is what counts where nothing is known: it makes room.
+    // One link is the default of an unknown distance: it makes room.
     assert_eq!(tables.known(&far(2, 1)), None);
     assert_eq!(tables.apply(&far(2, 1)), Outcome::Measured);
     assert_eq!(tables.apply(&far(3, 3)), Outcome::Measured);
@@ -307,7 +307,7 @@ proptest! {
         let mut tables = Tables::new(limits);
         let mut answers: BTreeMap<TaskId, Answer> = BTreeMap::new();
         for update in updates {
-            // Those that have the task are known now.
+            // The electors of the task are known only now.
             let update = match update {
                 Update::Answer { task, attempt, answer: Answer::Value(_), .. } => {
                     answer(&tables, task.number, attempt, b"r")

@@ -56,7 +56,7 @@ fn electors(tables: &Tables, task: TaskId) -> Vec<Member> {
     assignment.map(|it| it.electors.to_vec()).unwrap()
 }
 
-/// What an update comes to is foretold where it changes nothing, and it does not then.
+/// Applies an update, and checks that its outcome is predicted exactly where it changes nothing.
 fn apply(tables: &mut Tables, update: &Update) -> Outcome {
     let known = tables.known(update);
     let before = tables.clone();

@@ -1,4 +1,4 @@
-//! Whom units are formed of and when, which of them gets a task, and who joins them.
+//! The formation of units: their members, the time, the unit that gets a task, and later members.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use selvedge_replica::State as _;
 
 use super::sample::{attached, check, follower, submit, tables, task, units};
 
-/// So many followers that are alike, in units of five.
+/// `followers` followers that are alike, in units of five.
 fn alike(followers: u64) -> Tables {
     tables((0..followers).map(|id| (id, 1_000)))
 }
@@ -193,7 +193,7 @@ fn tasks_go_to_units_with_all_their_performant_followers_before_they_go_to_free_
         tables.apply(&submit(number, &[number as u8]));
         assert_eq!(unit(&tables, number), Some(1));
     }
-    // One that comes back fills the quorum: from then on the unit with fewer tasks is the better one.
+    // A follower that comes back fills the quorum: from then on the unit with fewer tasks is the better one.
     tables.apply(&Update::Attach(Attachment {
         number: 2,
         ..follower(missing, 1_000)

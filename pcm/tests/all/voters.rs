@@ -27,7 +27,7 @@ const fn task(number: u64) -> TaskId {
     }
 }
 
-/// A unit of so many, with ids from 11, and its first task. The orchestrator is 11.
+/// A unit of `followers` followers, with ids from 11, and its first task. The orchestrator is 11.
 fn tables(followers: u64, limits: Limits) -> Tables {
     let mut tables = Tables::new(limits);
     for id in 11..11 + followers {
@@ -192,7 +192,7 @@ fn vote(returned: Returned) -> Message {
     }
 }
 
-/// What an orchestrator of five says when it has returned the first, and the others the rest.
+/// The verdict of an orchestrator of five that returned the first value, where the others returned the rest.
 fn verdict(returned: [Returned; 5]) -> Option<(Answer, Voters)> {
     let mut follower = follower(always());
     follower.receive(HUB, run(&[11, 12, 13, 14, 15], Function::new(b"f")));
@@ -299,7 +299,7 @@ fn a_follower_says_why_it_lets_a_function_fail() {
     assert_eq!(failures, expected);
 }
 
-/// An orchestrator names a follower that was purged meanwhile, or one that never had the task.
+/// An orchestrator names a follower that was purged meanwhile, or a follower that never had the task.
 #[test]
 fn an_orchestrator_that_is_not_believed_hears_who_has_the_task() {
     let mut hub = hub(&[HUB], gateway::Config::new(), Limits::new());

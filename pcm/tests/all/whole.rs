@@ -15,7 +15,7 @@ fn duty(active_ms: u32, asleep_ms: u32) -> DutyCycle {
     }
 }
 
-/// Three gateways, and so many followers that mostly sleep.
+/// Three gateways, and `followers` followers that mostly sleep.
 fn world(seed: u64, followers: usize) -> World {
     let mut world = World::new(seed, 3, gateway::Config::new(), Limits::new());
     for at in 0..followers {
@@ -46,7 +46,7 @@ fn a_function_is_run_by_one_unit_and_answered() {
     assert_eq!(answer(&world, task), Some(&right(b"1")));
     let begun: u64 = world.followers.iter().map(|it| it.begun).sum();
     assert!((3..=5).contains(&begun), "one unit runs it: {begun}");
-    // The same function again: nobody runs it.
+    // The same function again: no follower runs it.
     let again = world.submit(client, b"1");
     world.run(Span::secs(2));
     assert_eq!(answer(&world, again), Some(&right(b"1")));
@@ -259,7 +259,7 @@ fn a_function_that_runs_longer_than_periods_is_answered_by_the_first_unit() {
     assert_eq!(retries.sum::<u64>(), 0);
 }
 
-/// The limit is three gateways. A fourth one gets the room of one that does not decide any more.
+/// The limit is three gateways. A fourth one gets the room of one that does not vote any more.
 #[test]
 fn how_far_former_gateways_are_takes_no_room() {
     let limits = Limits::new().with_gateways(3);

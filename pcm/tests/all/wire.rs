@@ -148,7 +148,7 @@ fn hex(value: &impl serde::Serialize) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A frame that changes is refused by nodes of before: note it in the changelog, under Wire.
+/// Nodes of earlier releases refuse a frame that changes: note it in the changelog, under Wire.
 #[test]
 fn messages_stay_as_they_are() {
     let all: Vec<String> = messages().iter().map(hex).collect();

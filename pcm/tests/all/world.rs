@@ -1,5 +1,5 @@
 //! Gateways, followers and clients in virtual time: a network that delays, mailboxes, hosts that stop, and
-//! functions whose value is known.
+//! functions with known results.
 
 mod hosts;
 
@@ -44,7 +44,7 @@ pub(crate) struct FollowerHost {
     pub(crate) driver: Option<Driver<Follower>>,
     pub(crate) lies: bool,
     runs: BTreeMap<TaskId, Function>,
-    /// How many functions it has begun.
+    /// The number of functions it has begun.
     pub(crate) begun: u64,
 }
 
@@ -53,11 +53,11 @@ pub(crate) struct GatewayHost {
     pub(crate) me: Member,
     config: gateway::Config,
     pub(crate) driver: Option<Driver<Gateway>>,
-    /// Of its followers.
+    /// The mailboxes of its followers.
     mailboxes: BTreeMap<NodeId, VecDeque<(Member, Message)>>,
     stored: Vec<selvedge_replica::Fact<selvedge_pcm::Tables>>,
     base: Option<selvedge_replica::Stored<selvedge_pcm::Tables>>,
-    /// How many followers it saw purged.
+    /// The number of followers it reported as purged.
     pub(crate) purged: usize,
 }
 
@@ -79,15 +79,15 @@ pub(crate) struct World {
     pub(crate) gateways: Vec<GatewayHost>,
     pub(crate) followers: Vec<FollowerHost>,
     pub(crate) clients: Vec<ClientHost>,
-    /// What each task came to, as the first gateway that knew it says.
+    /// The answer to each task, from the first gateway that knew it.
     pub(crate) ended: BTreeMap<TaskId, Answer>,
-    /// For how long a function runs at most.
+    /// The longest time that a function runs.
     pub(crate) run_time: Span,
     queue: BTreeMap<(Time, u64), What>,
     entered: u64,
 }
 
-/// Followers' ids begin here, clients' there.
+/// The first id of followers, and of clients.
 const FOLLOWERS: u64 = 100;
 const CLIENTS: u64 = 10_000;
 
@@ -162,7 +162,7 @@ impl World {
         self.command_follower(at, follower::Command::Start);
     }
 
-    /// It stops, and its memory with it. It begins again in its next life.
+    /// A follower stops and loses its memory. It begins again in its next life.
     pub(crate) fn stop_follower(&mut self, at: usize) {
         let host = &mut self.followers[at];
         host.driver = None;
@@ -198,7 +198,7 @@ impl World {
         TaskId { client, number }
     }
 
-    /// A gateway stops. What it stored is there.
+    /// A gateway stops. Its stored facts remain.
     pub(crate) fn stop_gateway(&mut self, at: usize) {
         let host = &mut self.gateways[at];
         host.driver = None;
@@ -228,7 +228,7 @@ impl World {
         self.command_gateway(at, gateway::Command::Start);
     }
 
-    /// All other gateways are told of one, at some time within this span.
+    /// Notifies all other gateways of this change, at random times within this span.
     pub(crate) fn spread(&mut self, delta: Delta, within: Span) {
         for at in 0..self.gateways.len() {
             let me = self.gateways[at].me;
@@ -278,7 +278,7 @@ impl World {
         self.enter(after, What::Message { to, from, message });
     }
 
-    /// At which gateway the mailbox is into which this sender's messages for a follower go.
+    /// The gateway with the mailbox for this sender's messages to a follower.
     fn mailbox_for(&self, from: Member, to: NodeId) -> Option<usize> {
         let gateway = match from.id.0 {
             id if id < FOLLOWERS => id as usize - 1,

@@ -20,7 +20,7 @@ impl World {
         let most = self.patience();
         self.wait("after faults", most, Self::is_well);
         all.slowest = all.slowest.max((self.now - began) / SECOND);
-        // What was given to units while it lasted is over.
+        // The tasks that units got during it have ended.
         self.former_period = 0;
         self.fall_apart();
         let right = self.ask_again();
@@ -34,8 +34,8 @@ impl World {
         self.measure();
     }
 
-    /// One gateway is cut off from the others, or hears or reaches none of them, and stays so. The
-    /// others, with all followers and clients, go on.
+    /// Cuts one gateway off from the others for good, in one or both directions. The others, with all
+    /// followers and clients, go on.
     fn fall_apart(&mut self) {
         let manager = self.manager().unwrap();
         let voters = manager.replica().configuration().members();
@@ -47,7 +47,7 @@ impl World {
             return;
         }
         let apart = self.pick(&voters);
-        // Voters follow those that are connected, if they are so both ways.
+        // Voters follow the gateways that are connected, if they are so both ways.
         let way = if self.is_dynamic() { 0 } else { self.below(3) };
         for other in self.gateways() {
             if way != 1 {
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// All faults end: all are up that ever will be, and know it.
+    /// All faults end: all nodes that will ever be up are up, and know it.
     fn heal(&mut self) {
         self.calm();
         self.weather.delay = self.weather.delay.min(60_000);
@@ -106,16 +106,16 @@ impl World {
             self.wake(id);
             self.start(id);
         }
-        // What is late has come.
+        // All late messages have arrived.
         self.run_for(50 * SECOND);
         for id in self.gateways() {
-            // Nobody says it again for the host, where it was lost.
+            // If a distance was lost, only the host can report it again.
             self.measure_hops(id);
         }
         self.meet_again();
     }
 
-    /// Membership, where there is one, tells all gateways of all others.
+    /// Membership, if it is in use, notifies all gateways of all others.
     fn meet_again(&mut self) {
         if !self.habits.membership {
             return;
@@ -130,8 +130,8 @@ impl World {
         }
     }
 
-    /// After how long all has to be well: what was said in the name of strangers runs out, then each
-    /// task is tried as often as it may be, one after the other.
+    /// The time until all must be well: entries made in the name of strangers expire, then each task is
+    /// tried as often as it may be, one after the other.
     fn patience(&self) -> Real {
         let period = self.longest_period();
         let purge = longest(self, |it| selvedge_core::Span(u64::from(it.purge_after)));
@@ -175,7 +175,7 @@ impl World {
     }
 
     pub(crate) fn manager(&self) -> Result<&Gateway, String> {
-        // One that is cut off may not know that there is another one.
+        // A gateway that is cut off may not know that there is another manager.
         let nodes = self.nodes.values().filter(|it| self.apart != Some(it.id));
         let all = nodes.filter_map(|it| it.gateway());
         let managers: Vec<&Gateway> = all.filter(|it| it.manages()).collect();
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Nobody waits, and the tables say what is.
+    /// Checks that no client waits, and that the tables match the nodes.
     fn is_well(&self) -> Result<(), String> {
         let manager = self.manager()?;
         for node in self.nodes.values() {
@@ -225,7 +225,7 @@ impl World {
             };
             if known.gateway != follower.attached_to() || known.duty != config.duty {
                 return Err(format!(
-                    "{known:?} is said of a follower at {}",
+                    "{known:?} is in the tables for a follower at {}",
                     follower.attached_to()
                 ));
             }
@@ -236,7 +236,7 @@ impl World {
         self.is_whole(manager)
     }
 
-    /// The voters are those that are to vote, and hold what they decide on.
+    /// Checks that the voters are the intended gateways, and hold the manager's version of the tables.
     fn is_whole(&self, manager: &Gateway) -> Result<(), String> {
         let configuration = manager.replica().configuration();
         let voters: BTreeSet<u64> = configuration.members().map(|it| it.member.id.0).collect();
@@ -254,10 +254,10 @@ impl World {
             Role::Gateway { config, .. } => Some(config.voting == Voting::Dynamic),
             _ => None,
         });
-        // Nobody knows of a newcomer that was never named.
+        // Gateways do not know a newcomer that no configuration named.
         let mut all: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
         if let Some(apart) = self.apart.filter(|it| !voters.contains(it)) {
-            all.remove(&apart); // It may be heard, and stay a voter, where it hears nobody.
+            all.remove(&apart); // If it can send but not receive, it may stay a voter.
         }
         if dynamic.into_iter().all(|it| it) && voters != all {
             return Err(format!("{voters:?} decide, and {all:?} are here"));
@@ -267,13 +267,13 @@ impl World {
                 continue;
             };
             if voters.contains(&node.id) && host.own.unavailable && self.apart != Some(node.id) {
-                return Err(format!("{} said Unavailable last", node.id));
+                return Err(format!("{} reported Unavailable last", node.id));
             }
         }
         Ok(())
     }
 
-    /// Each client asks for something that all followers can do. Whether the answer has to be right.
+    /// Each client submits a function that all followers can run. Returns true if the answers must be right.
     fn ask_again(&mut self) -> bool {
         let mut clients = self.clients();
         clients.retain(|it| !self.nodes[it].never);
@@ -292,7 +292,7 @@ impl World {
                 },
             );
             assert!(self.submit(client, Function::new(&code)));
-            // One after the other: there is room for each.
+            // One after the other, so that there is room for each.
             let most = self.patience();
             self.wait("when asked again", most, Self::is_well);
         }
@@ -306,7 +306,7 @@ impl World {
         able && self.limits.open > 10 && self.oracle.keeps
     }
 
-    /// Whether functions may take long here.
+    /// Returns true if functions may take long here.
     fn is_patient(&mut self) -> bool {
         let lasts = self.nodes.values().all(|it| match &it.own.role {
             Role::Follower { config, .. } => config.time.0 >= 5_000_000,
@@ -369,15 +369,16 @@ impl World {
         assert!(self.nodes.values().filter(asleep).count() <= self.followers().len());
     }
 
-    /// The number of messages of the tables in a span in which all else is calm. Those that decide send each other
-    /// none. A gateway that they do not know, because no list ever named it, may have an old list of one that was
-    /// taken off: they refuse its questions, so it asks less and less often for good.
+    /// The number of messages of the tables in a span in which all else is calm. Voters send each other
+    /// none. A gateway that they do not know, because no list ever named it, may have an old list with a
+    /// gateway that was taken off: they refuse its questions, so it asks less and less often for good.
     fn strangers_ask(&self, long: Real) -> u64 {
         let manager = self.manager().unwrap();
         let known: BTreeSet<u64> = manager.gateways().map(|it| it.0.id.0).collect();
         let gateways = self.gateways();
         let strangers = gateways.iter().filter(|it| !known.contains(it)).count() as u64;
-        // A question to each other gateway, an answer of each, and a question to each that those name.
+        // A question to each other gateway, an answer of each, and a question to each gateway that the
+        // answers name.
         let resend = longest(self, |it| it.replica.resend);
         let most = strangers * 3 * gateways.len() as u64 * (long / (64 * resend) + 1);
         let (sent, asked): (Vec<_>, Vec<_>) = (self.sent_tables.iter())
@@ -388,7 +389,7 @@ impl World {
         all
     }
 
-    /// The one that manages is where followers are reached over the fewest links.
+    /// Checks that the manager is the gateway that reaches followers over the fewest links.
     fn is_placed(&mut self) {
         // The distance of a gateway that is no voter for a while is forgotten, so hosts repeat it. A next manager
         // may know a gateway that becomes a voter then.

@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// A node that has no part in this, or a follower that lies, says something to anybody.
+    /// A node that is not part of the mesh, or a follower that lies, sends a message to any node.
     pub(crate) fn forge(&mut self) {
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         let to = self.pick(&ids);

@@ -1,4 +1,4 @@
-//! How lives begin and end, and what the storage of a gateway keeps.
+//! The beginning and the end of lives, and the content of a gateway's storage.
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Delta, Member, NodeId};
@@ -34,7 +34,7 @@ impl World {
         machine
     }
 
-    /// Each gateway knows how far it is from the others.
+    /// Notifies a gateway of its distance from each other one.
     pub(crate) fn measure_hops(&mut self, id: u64) {
         let hops: Vec<((u64, u64), u8)> = self.hops.iter().map(|(it, to)| (*it, *to)).collect();
         for ((from, to), hops) in hops {
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// Membership tells of a life, and tells that life of the others.
+    /// Membership notifies the gateways of a new life, and the new life of the gateways.
     pub(crate) fn introduce(&mut self, me: Member) {
         if !self.habits.membership {
             return;
@@ -106,8 +106,8 @@ impl World {
         }
     }
 
-    /// Whether a quorum of the gateways that decide keeps its memory without this one. Asked for in
-    /// quiet moments only: all are up, know the same configuration, and change it not.
+    /// Returns true if a quorum of the voters keeps its memory without this gateway. Called in quiet moments
+    /// only: all are up, know the same configuration, and do not change it.
     fn can_forget(&self, id: u64) -> bool {
         let mut number = None;
         let mut voters = Vec::new();
@@ -153,7 +153,7 @@ impl World {
                 assert!(host.own.ended.insert(it.id.0), "{me:?}: {event:?} twice");
             }
             gateway::Event::Returned(it) => {
-                // One that was never told of may have been gone from the beginning.
+                // A gateway that was never reported may have counted as failed from the beginning.
                 host.own.ended.remove(&it.id.0);
             }
             _ => {}

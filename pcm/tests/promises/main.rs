@@ -1,6 +1,5 @@
 //! The promises of the crate's page, against a network, mailboxes, clocks, storage and an oracle of their
-//! own.
-//! How to run more of them, or one, stands in `selvedge_sim::histories`.
+//! own. `selvedge_sim::histories` describes how to run more of them, or a single one.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What goes from node to node: frames between gateways and clients, mailboxes for followers.
+//! The traffic between nodes: frames between gateways and clients, mailboxes for followers.
 
 use selvedge_core::wire::{Envelope, HEADER_LEN};
 use selvedge_core::{Input, Member};
@@ -11,7 +11,7 @@ use selvedge_sim::histories::{History, What};
 use crate::node::{Part, Role, to_follower};
 use crate::world::{Then, World};
 
-/// As many messages lie in a mailbox.
+/// The most messages in a mailbox.
 const MAILBOX: usize = 300;
 
 /// The most messages a second and node. A client repeats 64 requests every 0.3 s at most, with an answer for
@@ -21,7 +21,7 @@ const SECOND_MOST: u64 = 500;
 /// The longest row of messages, each caused by the one before; a circle has no end.
 const DEPTH_MOST: u32 = 100;
 
-/// What is sent on no further.
+/// The hop count of a message that is not forwarded.
 const HERE: u8 = u8::MAX;
 
 pub(crate) fn kind(message: &Message) -> String {
@@ -53,13 +53,13 @@ impl World {
         self.travel(from, to, message);
     }
 
-    /// On its way, from a node that is up.
+    /// Sends a message on its way, from a node that is up.
     pub(crate) fn travel(&mut self, from: Member, to: Member, message: Message) {
         let is = |world: &Self, id: u64| world.nodes.get(&id).map(|it| it.own.role.clone());
         let to_follower = matches!(is(self, to.id.0), Some(Role::Follower { .. }));
         match is(self, from.id.0) {
             Some(Role::Gateway { .. }) if to_follower => {
-                // It lies here: that is where the follower looks, whatever the tables say.
+                // It stays here: the follower fetches from this gateway, even if the tables name another.
                 self.post(from.id.0, from, to.id.0, message, HERE);
             }
             Some(Role::Follower { .. }) if to_follower => {

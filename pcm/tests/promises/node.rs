@@ -1,4 +1,4 @@
-//! One node: its role, and what its host knows.
+//! One node: its role, and the knowledge of its host.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,7 +16,7 @@ pub(crate) type Machine = operations::Node;
 pub(crate) type Node = histories::Node<World>;
 pub(crate) type In = Input<Machine>;
 
-/// What a node is, in all its lives.
+/// The kind of a node, and its settings in all its lives.
 #[derive(Clone, Debug)]
 pub(crate) enum Role {
     Gateway {
@@ -33,28 +33,28 @@ pub(crate) enum Role {
     },
 }
 
-/// What the test has of a node.
+/// The test's own state of a node.
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) role: Role,
     pub(crate) is_founder: bool,
-    /// What lies at a gateway for its followers, each with its sender and how deep it is.
+    /// The mailboxes of a gateway, by follower. Each message has its sender and its depth.
     pub(crate) mailboxes: BTreeMap<u64, VecDeque<(Member, Message, u32)>>,
 }
 
-/// What the host may show once all facts before it are stored.
+/// The state that the host may show once all facts before it are stored.
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) version: u64,
     pub(crate) tables: Box<Tables>,
 }
 
-/// What a host knows in one life.
+/// The knowledge of a host in one life.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     pub(crate) shown: u64,
     pub(crate) work: Work,
-    /// Events of a gateway that come in turns.
+    /// The last of two opposite events of a gateway.
     pub(crate) unavailable: bool,
     pub(crate) manages: bool,
     pub(crate) ended: BTreeSet<u64>,
@@ -62,7 +62,7 @@ pub(crate) struct Known {
     pub(crate) folded: Option<Box<Gateway>>,
 }
 
-/// What the host of a follower does.
+/// The work of a follower's host.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(crate) phase: Option<Phase>,

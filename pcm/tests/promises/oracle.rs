@@ -1,4 +1,4 @@
-//! What must never be seen, whatever happens.
+//! Checks of states that must never occur.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,10 +6,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use selvedge_core::Member;
 use selvedge_pcm::{Answer, Function, Library, Limits, Refusal, Returned, Tables, TaskId, Voters};
 
-/// What a follower's settings allow.
+/// The limits from a follower's settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Able {
-    /// One that holds few forgets what it ran, and runs what comes twice.
+    /// A follower with few jobs forgets the tasks it ran, and runs a repeated request again.
     pub(crate) jobs: usize,
     pub(crate) code: usize,
     pub(crate) result: usize,
@@ -17,23 +17,23 @@ pub(crate) struct Able {
     pub(crate) liar: bool,
 }
 
-/// An answer, and whose votes made it.
+/// An answer, and the followers that voted for it.
 pub(crate) type Notified = (Answer, Voters);
 
 #[derive(Default)]
 pub(crate) struct Oracle {
     pub(crate) limits: Option<Limits>,
-    /// Frames are as long as they like: what is set does not fit into them.
+    /// Frames have no limit, so results and code may be too long for a frame.
     pub(crate) is_wide: bool,
-    /// What followers are sent may come twice.
+    /// Messages to followers may come twice.
     pub(crate) is_torn: bool,
     /// Tables remember all clients.
     pub(crate) remembers: bool,
-    /// No answer is forgotten before its client hears it.
+    /// No answer is forgotten before its client receives it.
     pub(crate) keeps: bool,
     /// Tables remember all followers that left.
     pub(crate) buries: bool,
-    /// How many tasks' clients wait at one gateway at most.
+    /// The most tasks with a waiting client at one gateway.
     pub(crate) clients: u32,
     pub(crate) able: BTreeMap<u64, Able>,
     pub(crate) missing: BTreeSet<Library>,
@@ -52,9 +52,9 @@ pub(crate) struct Oracle {
     ended: BTreeMap<TaskId, u64>,
     versions: BTreeMap<u64, u64>,
     shown: BTreeMap<Member, u64>,
-    /// At each gateway the last word about each follower, and whether it is in the tables.
+    /// At each gateway the last attachment of each follower, and whether it is in the tables.
     words: BTreeMap<Member, BTreeMap<u64, (Member, u32, bool)>>,
-    /// How often each task was given to a unit.
+    /// The number of times that each task was given to a unit.
     pub(crate) tried: BTreeMap<TaskId, u16>,
     /// Followers that were not in the tables any more, or in another life.
     pub(crate) left: BTreeSet<Member>,
@@ -103,8 +103,12 @@ impl Oracle {
         }
         let units: BTreeSet<u32> = seats.iter().map(|it| it.0).collect();
         let seated: usize = units.iter().map(|it| tables.members(*it).count()).sum();
-        assert_eq!(seated, seats.len(), "a seat is taken twice, or by nobody");
-        // One that nobody is left of goes when they are formed anew.
+        assert_eq!(
+            seated,
+            seats.len(),
+            "a seat is taken twice, or by no follower"
+        );
+        // A unit without followers remains until units are formed again.
         assert!(units.len() <= tables.units());
         let per: u32 = tables.gateways().map(|it| it.1).sum();
         assert_eq!(per as usize, tables.followers().count());
@@ -131,7 +135,7 @@ impl Oracle {
             let wraps = same_life && was.1 > u32::MAX - 9;
             assert!(
                 later || wraps || !self.buries,
-                "{at:?}: what is said late of {it:?} counts after {was:?}"
+                "{at:?}: late report {it:?} counts after {was:?}"
             );
         }
         for (id, word) in words {
@@ -164,7 +168,7 @@ impl Oracle {
             }
         }
         let mut tasks: Vec<TaskId> = self.submitted.keys().copied().collect();
-        // What was run comes before what its result was kept for.
+        // Tasks that ran come before tasks with a stored result.
         tasks.sort_by_key(|it| !self.assignments.contains_key(it));
         for task in tasks {
             if let Some(answer) = tables.answer(task) {
@@ -211,7 +215,7 @@ impl Oracle {
                 let is_over = self.ended.contains_key(&task) || self.claims.contains_key(&task);
                 assert!(
                     is_over || !self.remembers || !self.keeps,
-                    "{task:?} never ran, and is said to be forgotten"
+                    "{task:?} never ran, and is refused as forgotten"
                 );
             }
             Refusal::Full => {
@@ -232,10 +236,10 @@ impl Oracle {
         }
     }
 
-    /// A client hears an answer.
+    /// A client receives an answer.
     pub(crate) fn answered(&mut self, task: TaskId, notified: &Notified) {
         let claim = self.claims.get(&task);
-        assert_eq!(claim, Some(notified), "{task:?}: nobody has said this");
+        assert_eq!(claim, Some(notified), "{task:?}: no gateway sent this");
         let (answer, _) = notified;
         let before = self.received.insert(task, Some(answer.clone()));
         assert_eq!(before, None, "{task:?} is answered twice");
@@ -260,7 +264,7 @@ impl Oracle {
             let is_made = self.cancelled.contains(task) && !self.submitted.contains_key(task);
             assert!(
                 decided == Some(claim) || is_made || !self.remembers || !self.keeps,
-                "{task:?}: {claim:?} was said, and {decided:?} decided"
+                "{task:?}: {claim:?} was sent, and {decided:?} decided"
             );
         }
     }

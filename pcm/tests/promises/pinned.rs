@@ -90,7 +90,7 @@ const BRIEF: DutyCycle = DutyCycle {
     asleep_ms: 4_000,
 };
 
-/// The active phase goes on for one function. That another task is over does not end it.
+/// The active phase goes on for one function. The end of another task does not end it.
 #[test]
 fn a_function_that_runs_keeps_its_follower_awake() {
     let mut it = follower(11, BRIEF);
@@ -111,7 +111,7 @@ fn a_function_that_runs_keeps_its_follower_awake() {
     assert!(effects.contains(&Effect::Event(Event::PhaseChanged(Phase::Asleep))));
 }
 
-/// It is purged after 3.5 of its periods without a word, and its functions may take longer.
+/// It is purged after 3.5 of its periods without a keep-alive, and its functions may take longer.
 #[test]
 fn a_follower_says_that_it_is_here_while_it_runs_a_function() {
     let mut it = follower(11, DutyCycle::always());
@@ -126,13 +126,13 @@ fn a_follower_says_that_it_is_here_while_it_runs_a_function() {
     assert!(!effects.is_empty());
 }
 
-/// A vote that comes before the word that this follower is the orchestrator now is said again (erratum
-/// Q6).
+/// A follower receives a vote before the request that names it as the orchestrator: the vote is sent again
+/// (erratum Q6).
 #[test]
 fn a_vote_that_is_not_counted_is_not_acknowledged() {
     let mut it = follower(11, DutyCycle::always());
     step(&mut it, ms(10), run(1, 0, &[12, 11, 13]));
-    // 13 has heard that 12 is gone, and 11 has not.
+    // 13 knows that 12 was purged, and 11 does not.
     let effects = step(&mut it, ms(20), vote(1, 13));
     assert_eq!(sent(&effects), []);
     step(&mut it, ms(30), run(1, 1, &[11, 13]));
@@ -168,8 +168,8 @@ fn a_vote_on_a_former_attempt_is_acknowledged_and_no_more() {
     assert_eq!(sent(&effects), [(13, counted)]);
 }
 
-/// The word that a task is over may be lost. An orchestrator that waits for votes asks for it, or it
-/// would hold the task for good.
+/// The notice that a task is over may be lost. An orchestrator that waits for votes asks for it, or it would
+/// hold the task for good.
 #[test]
 fn an_orchestrator_whose_task_is_over_hears_of_it() {
     let mut it = follower(11, DutyCycle::always());
@@ -190,7 +190,7 @@ fn submit() -> Input<Client> {
     Input::Command(client::Command::Submit(Function::new(b"f")))
 }
 
-/// One gateway of four decides; the others send the client on.
+/// Only one gateway of four is a voter; the others send the client on.
 #[test]
 fn a_client_that_is_sent_on_asks_each_gateway() {
     let mut it = client(&[1, 2, 3, 4], 1);

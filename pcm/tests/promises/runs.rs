@@ -96,7 +96,7 @@ impl World {
             false if spec.fails_at.contains(&me.id.0) => Returned::Failed(Failure::Trapped),
             false => Returned::Value(spec.result.iter().copied().collect()),
         };
-        // A host that is late returns after its time, or after it was told to stop.
+        // A late host returns after the function's time, or after the request to stop.
         let takes = spec.takes + if late { 7_000_000 } else { 0 };
         self.then(
             takes,
@@ -118,7 +118,7 @@ impl World {
         })
     }
 
-    /// Liars agree on what they say, most of the time.
+    /// Returns a wrong result, the same for most liars.
     fn lie(&mut self, spec: &Spec) -> Returned {
         match self.below(10) {
             0 => Returned::Failed(Failure::Memory),
@@ -130,7 +130,7 @@ impl World {
 
     pub(crate) fn ends(&mut self, me: Member, task: TaskId, run: u64, returned: Returned) {
         if self.host(me).is_none() || self.nodes[&me.id.0].asleep {
-            return; // What ran while the host slept is not heard of: it takes too long.
+            return; // A function that ran while the host slept took too long: no result.
         }
         if self.sleeps(me) {
             let again = Then::Ends {
@@ -150,7 +150,7 @@ impl World {
             task,
             returned: returned.clone(),
         };
-        // What is said of another task that runs, or of none, is refused.
+        // A result for another task than the running one is refused.
         if was.is_none_or(|it| it.0 == task) {
             self.oracle.returned(me, task, &returned);
         }

@@ -1,4 +1,4 @@
-//! What differs from history to history: which nodes there are, and with which settings.
+//! The choices of a history: its nodes, and their settings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +31,7 @@ fn limits(rng: &mut Choices, able: bool) -> Limits {
         .with_counts_votes(rng.below(3) == 0)
 }
 
-/// What all gateways have alike.
+/// The settings that are equal at all gateways.
 struct Alike {
     voting: u64,
     heartbeat: u64,
@@ -177,7 +177,8 @@ fn nodes(rng: &mut Choices, limits: &Limits, alike: &Alike, founders: u64) -> Ve
     let all: Vec<u64> = (1..=founders + newcomers).collect();
     let mut nodes = Vec::new();
     for &id in &all {
-        // Where voters follow those that are here, one that forgot may be named in its former life.
+        // Where voters follow the gateways that are here, a gateway that lost its storage may be named in
+        // its former life.
         let stores = alike.voting != 0 || storing == 0 || (storing == 1 && rng.below(2) == 0);
         let config = gateway(rng, alike);
         let begins = if id > founders {

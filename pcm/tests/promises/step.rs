@@ -1,4 +1,4 @@
-//! What is looked at after each step of a machine.
+//! Checks after each step of a machine.
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Effect, Input, Member};
@@ -12,7 +12,8 @@ use crate::node::{In, Machine, Observed, Part};
 use crate::world::World;
 
 impl World {
-    /// What a follower that sleeps is sent waits, or is lost. So does what its mailbox says.
+    /// Takes the next input for a node. While a follower sleeps its commands wait, and its messages wait or
+    /// are lost.
     pub(crate) fn next_awake(&mut self, id: u64) -> Option<Waiting<Self>> {
         let drops = self.habits.drops_asleep;
         let host = self.nodes.get_mut(&id)?.host.as_mut()?;
@@ -76,7 +77,7 @@ impl World {
     }
 }
 
-/// What is not for a follower that sleeps.
+/// Returns true if a follower that sleeps cannot take this input.
 const fn waits(input: &In) -> bool {
     matches!(
         input,
@@ -84,7 +85,7 @@ const fn waits(input: &In) -> bool {
     )
 }
 
-/// A gateway answers what stands in its tables.
+/// A gateway's answers are the answers in its tables.
 fn check_answers(gateway: &gateway::Gateway, effects: &[Effect<Machine>]) {
     for effect in effects {
         let Effect::Send {
@@ -104,7 +105,7 @@ fn check_answers(gateway: &gateway::Gateway, effects: &[Effect<Machine>]) {
             .and_then(|it| Some((it.answer(*task)?, it.voters(*task))));
         assert!(
             known.is_none_or(|it| it == (answer, &**voters)),
-            "{task:?}: says {answer:?} of {voters:?}, and knows {known:?}"
+            "{task:?}: sends {answer:?} of {voters:?}, and knows {known:?}"
         );
     }
 }

@@ -20,9 +20,9 @@ pub(crate) struct Totals {
     pub(crate) size_max: usize,
     pub(crate) deepest: u32,
     pub(crate) longest: BTreeMap<String, usize>,
-    /// Seconds until all was well after faults ended.
+    /// The seconds until all was well after faults ended.
     pub(crate) slowest: u64,
-    /// Histories at whose end fresh tasks had to come to the right value.
+    /// The number of histories in which the last tasks had to have the right value.
     pub(crate) right: u64,
 }
 
@@ -81,7 +81,7 @@ impl World {
         self.step(id, Some(to_client(command))).is_ok()
     }
 
-    /// All that waits for a follower is gone, and its host hears of it.
+    /// Empties all mailboxes of a follower, and returns the command that reports it.
     fn forget_mailboxes_of(&mut self, id: u64) -> follower::Command {
         for node in self.nodes.values_mut() {
             node.own.mailboxes.remove(&id);
@@ -102,7 +102,7 @@ impl World {
         self.step(id, Some(to_client(command))).unwrap();
     }
 
-    /// The one that manages is asked for other gateways.
+    /// Asks the manager for other gateways.
     fn configure(&mut self) {
         let all = self.gateways();
         let mut members = Vec::new();
@@ -115,7 +115,7 @@ impl World {
                     .as_ref()
                     .map_or(node.life, |it| it.me.incarnation.0),
             );
-            // The first one stays. Without heartbeats nobody tells one that it is taken off.
+            // The first one stays. Without heartbeats a gateway does not learn that it is taken off.
             if id == 1 || self.habits.membership || self.percent(75) {
                 members.push(member);
             } else {
@@ -126,7 +126,7 @@ impl World {
         for id in self.gateways() {
             let manages = self.nodes[&id].gateway();
             let manages = manages.is_some_and(gateway::Gateway::manages);
-            // What waited for a host may name lives of which the memory is lost meanwhile.
+            // A request that waits for a host may name lives that lose their memory meanwhile.
             if manages && self.is_running(id) {
                 self.input(id, to_gateway(gateway::Command::Configure(next.clone())));
             }
@@ -170,7 +170,7 @@ impl World {
         }
     }
 
-    /// Somebody's process: a gateway, a follower and a client may share one.
+    /// The nodes of a process: a gateway, a follower and a client may share one.
     fn process(&mut self) -> Vec<u64> {
         let ids: Vec<u64> = self.nodes.keys().copied().collect();
         match self.below(8) {
@@ -325,7 +325,7 @@ pub(crate) fn notify(choices: Choices, all: &mut Totals) {
     for id in world.ids() {
         let late = world.percent(20);
         if world.nodes[&id].own.is_founder {
-            // Not all at one moment: those that stand for manager in step may do so for good.
+            // Not all at one moment: gateways that stand for manager in step may do so for good.
             let after = world.below(SECOND);
             world.at(after, What::Restart(id));
         } else if !late {

@@ -1,5 +1,5 @@
-//! Any updates in any order, for the tables alone: none changes anything a second time, what is known
-//! beforehand changes nothing, and the state fits into what the limits say.
+//! Any updates in any order, for the tables alone: none changes anything a second time, an update whose
+//! outcome is predicted changes nothing, and the state stays within the limits.
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;

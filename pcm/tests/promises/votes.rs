@@ -1,4 +1,4 @@
-//! What a unit may answer, from what its followers returned.
+//! The answers that a unit may give, from the results of its followers.
 
 use selvedge_core::Member;
 use selvedge_pcm::{Answer, Function, Returned, TaskId, Voters};
@@ -17,7 +17,7 @@ impl Oracle {
     ) {
         self.count("runs");
         let asked = self.submitted.get(&task);
-        assert_eq!(asked, Some(function), "{me:?} runs what nobody asked for");
+        assert_eq!(asked, Some(function), "{me:?} runs a function of no client");
         assert!(
             runs <= most || !self.remembers || self.is_torn || self.able[&me.id.0].jobs < 8,
             "{me:?} runs {task:?} for the {runs}th time"
@@ -29,7 +29,7 @@ impl Oracle {
         all.insert(returned.clone());
     }
 
-    /// Whether something but its function may have this follower fail.
+    /// Returns true if this follower may fail for a reason other than its function.
     fn may_fail(&self, who: Member, task: TaskId, function: &Function) -> bool {
         let able = &self.able[&who.id.0];
         let votes = self.votes.get(&(who, task));
@@ -67,11 +67,11 @@ impl Oracle {
         self.able.get(&who.id.0).is_none_or(|it| it.liar)
     }
 
-    /// Whether a task may come to this.
+    /// Checks that a task may have this answer.
     pub(crate) fn check(&mut self, task: TaskId, (answer, voters): &(Answer, Voters)) {
         let function = self.submitted[&task].clone();
         let known = self.values.get(&function);
-        // Of those that are forgotten at once not all are seen.
+        // The oracle may miss an answer that is forgotten at once.
         let is_kept = known.is_some_and(|it| it.contains(&(answer.clone(), voters.clone())));
         let is_kept = is_kept || !self.keeps;
         let has_voters = matches!(answer, Answer::Value(_) | Answer::Failed(_));
@@ -110,7 +110,7 @@ impl Oracle {
         }
     }
 
-    /// Whether an orchestrator that lies may have said anything.
+    /// Returns true if a lying orchestrator may have sent any answer.
     fn is_at_mercy(&self, task: TaskId) -> bool {
         let mut all = self.assignments.get(&task).into_iter().flatten();
         let lies = |it: &(u16, u16, Vec<Member>)| it.2.first().is_some_and(|it| self.lies(*it));
@@ -148,7 +148,7 @@ impl Oracle {
         panic!("{task:?} comes to {returned:?} of {voters:?}: {all:?}, votes {votes:?}");
     }
 
-    /// Whether the followers of some unit that has the task may have returned too little alike.
+    /// Returns true if in some unit with the task too few followers may have returned the same.
     fn may_disagree(&self, task: TaskId, function: &Function) -> bool {
         let counts = self.limits.unwrap().counts_votes;
         let mut all = self.assignments.get(&task).into_iter().flatten();
@@ -156,7 +156,7 @@ impl Oracle {
             if !counts && electors.first().is_some_and(|it| self.lies(*it)) {
                 return true;
             }
-            // What each of the others says for certain.
+            // The results that each of the others sends for certain.
             let sure = |it: &&Member| !self.lies(**it) && !self.may_fail(**it, task, function);
             let sure: Vec<_> = electors.iter().filter(sure).collect();
             let most = sure.iter().map(|it| {

@@ -1,4 +1,4 @@
-//! The mesh: its nodes, and what differs from history to history.
+//! The mesh: its nodes, and the choices of a history.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
@@ -42,27 +42,28 @@ pub(crate) enum Then {
     Library(Member, Library),
 }
 
-/// How hosts and peers are, in one history.
+/// The behaviour of hosts and peers in one history.
 #[derive(Debug)]
 pub(crate) struct Habits {
     /// Single messages of a mailbox are lost, or come twice, or out of order.
     pub(crate) torn: u64,
-    /// Gateways hand over to followers that are active at once.
+    /// Gateways push messages at once to followers that are active.
     pub(crate) pushes: bool,
-    /// What followers say to one that the tables do not name is dropped, and not kept where it came to.
+    /// A message between followers is dropped if the gateway's tables lack the receiver, and not kept at
+    /// that gateway.
     pub(crate) drops_unknown: bool,
-    /// What comes for a follower that sleeps is lost.
+    /// Messages to a follower that sleeps are lost.
     pub(crate) drops_asleep: bool,
     /// Messages of any age come again.
     pub(crate) echoes: bool,
     pub(crate) hostile: bool,
-    /// Membership tells which gateways are here.
+    /// Membership notifies gateways of each other.
     pub(crate) membership: bool,
-    /// How often hosts of followers are late.
+    /// The percentage of functions for which a follower's host is late.
     pub(crate) late: u64,
 }
 
-/// What a function does, by its code.
+/// The effect of a function, by its code.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
     pub(crate) result: Vec<u8>,
@@ -81,12 +82,12 @@ pub(crate) struct World {
     pub(crate) missing: BTreeSet<Library>,
     pub(crate) next_function: u64,
     pub(crate) next_run: u64,
-    /// The last function before those that were asked for last.
+    /// The number of the last function before the final requests.
     pub(crate) asked_last: u64,
     /// The longest period that a follower had before it had another one. A unit that got a task then has
     /// that time for it.
     pub(crate) former_period: Real,
-    /// A gateway that is cut off for as long as it takes.
+    /// A gateway that is cut off for the rest of the history.
     pub(crate) apart: Option<u64>,
     /// The number of the last configuration that was on its way.
     pub(crate) highest: u64,
@@ -213,14 +214,14 @@ impl History for World {
         self.next_awake(id)
     }
 
-    /// What waited for a follower that slept.
+    /// Handles the inputs that waited while a follower slept.
     fn ticked(&mut self, id: u64) {
         self.run(id);
     }
 }
 
 impl World {
-    /// Lets something happen after so long.
+    /// Schedules an event after this time.
     pub(crate) fn then(&mut self, after: Real, what: Then) {
         self.after(after, What::Own(what));
     }

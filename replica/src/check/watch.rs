@@ -51,7 +51,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch over these nodes, and their outputs so far.
+    /// A watch over these nodes, and their outputs up to now.
     pub(super) fn of(machines: &[Replica<Journal>], before: &[Earlier]) -> Self {
         let leads = |it: &Replica<Journal>| it.leader().filter(|_| it.leads());
         let numbered = |it: &Replica<Journal>| (it.configuration().number, leads(it));

@@ -124,7 +124,7 @@ impl World {
             if client.me == by && client.number == number && client.op.is_some() {
                 client.op = None;
                 if !well {
-                    // A new life, which knows what this one has seen.
+                    // A new life, with the knowledge of this one.
                     client.me = Member::new(by.id.0, by.incarnation.0 + 1);
                     client.number = 0;
                     client.since = seen;

@@ -14,7 +14,7 @@ pub(crate) struct Log {
     pub(crate) pad: Vec<u8>,
 }
 
-/// An update: the first field tells it from all others.
+/// An update: the first field distinguishes it from all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) struct Op {
     pub(crate) id: u64,

@@ -148,7 +148,7 @@ fn a_state_that_is_fetched_stays_as_it_is_while_updates_go_on() {
     assert_eq!(pages(&sent), [(1, 700)]);
     let second = receive(&mut leader, 3, missing(1));
     assert_eq!(pages(&second), [(2, 0)]);
-    // The member that began before shares what is later.
+    // The member that began before shares the later pages.
     propose(&mut leader, 3);
     let sent = receive(&mut leader, 2, next_page(&first, 1_400));
     assert_eq!(pages(&sent), [(2, 0)]);

@@ -98,7 +98,7 @@ fn h17_a_search_has_a_budget() {
     let (_, calls) = algorithm_1(mended, &lineages, &routine, u64::MAX).unwrap();
     assert!(calls > 1_000_000, "{calls} calls");
 
-    // This crate's search examines at most this number of gaps, whatever the load is.
+    // This crate's search examines at most this number of gaps under any load.
     let config = scheduled(Scheduler::Timeline).with_search_limit(40);
     // Each also has a device of its own, so that the rule for the same devices does not apply.
     let mut home = home(6 + 200, config, &[]);

@@ -314,7 +314,7 @@ fn both_sides_of_a_cut_are_led_and_one_of_the_two_leads_all_when_it_heals() {
     assert!(led.iter().max() <= Some(&(ballot, leader)), "{led:?}");
 }
 
-/// Of n nodes none is missing from more than n - 1 lists, for any given c.
+/// Each of n nodes is missing from n - 1 lists at most, for any given c.
 #[test]
 fn no_more_lists_are_asked_for_than_there_are() {
     let mut network = electors(4, 9, 2);

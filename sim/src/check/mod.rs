@@ -103,8 +103,8 @@
 //! - Time is not modelled: `now` is always zero, and a timer that is armed may fire at any moment,
 //!   before any other. [`Bounds::early_ticks`] makes timeouts longer than deliveries; without it
 //!   a machine that sends on each tick has no end of states.
-//! - Nothing is stored, and [`Model::restart`] decides what a restarted machine keeps of its
-//!   previous life; or facts are stored ([`Model::durable`]), and a crash loses the facts that are
+//! - Nothing is stored, and [`Model::restart`] decides the state that a restarted machine
+//!   keeps of its previous life; or facts are stored ([`Model::durable`]), and a crash loses the facts that are
 //!   not stored yet, with every effect behind them.
 //! - A letter goes to a node id, in any life of that node, and carries the name under which its
 //!   sender sent it. Letters to a node that can never come back are removed.

@@ -13,7 +13,7 @@ const LONGEST: usize = 1_000;
 pub enum Asked {
     /// A number below a bound.
     Below,
-    /// Whether an event happens, with a given probability.
+    /// A yes with a given probability, else a no.
     Chance,
     /// An outcome among weighted ones.
     Weighted,

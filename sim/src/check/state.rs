@@ -69,14 +69,14 @@ impl<M: Machine> Node<M> {
         storage.map_or(&[], |storage| &storage.waiting)
     }
 
-    /// The machine of this life folded from stored facts alone: what a crash would leave now.
+    /// The machine of this life folded from stored facts alone, as a crash would leave it now.
     /// `None` in a model without [storage](super::Model::durable).
     #[must_use]
     pub fn stored(&self) -> Option<&M> {
         self.storage.as_ref().map(|storage| &storage.image)
     }
 
-    /// The machine; of a node that is down, what remains of it.
+    /// The machine; of a node that is down, the rest of it.
     #[must_use]
     pub const fn machine(&self) -> &M {
         &self.machine
@@ -222,7 +222,7 @@ impl<M: Machine> fmt::Debug for Letter<M> {
     }
 }
 
-/// The whole mesh at one moment: nodes, messages in flight, what remains of the bounds, and the
+/// The whole mesh at one moment: nodes, messages in flight, the rest of the bounds, and the
 /// [`Observer`](super::Observer). Conditions of properties read it.
 ///
 /// Cloning is cheap: nodes and messages are shared.

@@ -1,4 +1,4 @@
-//! The loop of a host, and what a protocol adds to it.
+//! The loop of a host, and a protocol's additions to it.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::fmt::Debug;
@@ -343,7 +343,7 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// Called after effects were carried out.
     fn went(&mut self, id: u64) {}
 
-    /// Hands storage what is new, if it is idle, or else sometimes.
+    /// Hands new facts to storage, if it is idle, or else sometimes.
     fn write(&mut self, id: u64) {
         let more = self.percent(30);
         let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) else {

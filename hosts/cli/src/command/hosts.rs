@@ -51,7 +51,7 @@ impl Hub {
     }
 }
 
-/// Replaces this program by that of `host`.
+/// Replaces this program by the program of `host`.
 fn hand_over(host: &'static str, arguments: Vec<OsString>) -> Result<ExitCode, Failure> {
     let failed = |source| Failure::NoHost { host, source };
     let here = env::current_exe().map_err(failed)?;

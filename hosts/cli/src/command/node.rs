@@ -265,7 +265,7 @@ fn every(period: Duration) -> Interval {
     ticks
 }
 
-/// The line when no seed has answered for a while, with what arrived instead.
+/// The line when no seed has answered for a while, with the cause that the counters show.
 fn no_answer(seeds: &str, counted: TrafficReport) -> String {
     let troubles = trouble::troubles(counted);
     let troubles: Vec<String> = troubles.iter().map(ToString::to_string).collect();

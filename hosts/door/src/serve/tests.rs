@@ -1,4 +1,5 @@
-//! Tests of what a page does not see: addresses, tokens, origins, how many connections and for how long.
+//! Tests of the parts that a page does not see: addresses, tokens, origins, and limits of connections and
+//! time.
 
 use core::time::Duration;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -46,7 +47,7 @@ fn beyond_loopback_no_door_opens_without_a_token() {
     assert!(Door::new(listen, TOKEN.parse().ok()).is_ok());
 }
 
-/// What a request is answered, as it is on the wire.
+/// The answer to a request, as it is on the wire.
 async fn ask(router: &Router, request: &str) -> String {
     let (mut here, there) = duplex(1 << 16);
     let serving = tokio::spawn(converse(there, router.clone()));
@@ -149,7 +150,7 @@ fn there_is_a_bound_to_connections_and_one_that_ends_makes_room() {
     assert_eq!(clients.len(), 64);
     assert!(clients.iter_mut().all(is_answered));
     let mut waits = client(at);
-    // What is asked later than it asked is answered, and it is not.
+    // Later requests on open connections are answered, and the waiting connection is not.
     clients.iter_mut().for_each(ask_again);
     assert!(clients.iter_mut().all(is_answered));
     let brief = Duration::from_millis(100);
@@ -160,7 +161,7 @@ fn there_is_a_bound_to_connections_and_one_that_ends_makes_room() {
     assert!(is_answered(&mut waits));
 }
 
-/// Time is virtual, so it ends when it is said to, but for how finely timers count.
+/// Time is virtual, so it ends at the set time, up to the precision of timers.
 fn assert_took(begun: Instant, seconds: u64) {
     let (took, due) = (begun.elapsed(), Duration::from_secs(seconds));
     let late = Duration::from_millis(10);

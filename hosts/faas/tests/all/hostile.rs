@@ -228,7 +228,7 @@ fn segments_that_do_not_fit_are_traps() {
     assert_eq!(run(elements, &[]).outcome, trapped(Trap::TableOutOfBounds));
 }
 
-/// A function that calls itself as deep as its argument says, with these variables at each level.
+/// A function that calls itself to the depth in its argument, with these variables at each level.
 fn recursion(locals: &str) -> String {
     format!(
         r#"(module (func $f (export "f") (param i32) (result i32) {locals}

@@ -13,7 +13,7 @@ use crate::toy::{
 
 const KIND: u8 = 222;
 
-/// What was counted, without traffic that is well.
+/// The counters, without the valid traffic.
 fn faults(traffic: Traffic) -> Traffic {
     Traffic {
         sent: 0,

@@ -46,7 +46,7 @@ impl wire::Message for Message {
 pub(crate) enum Command {
     /// All nodes add it. Zero is refused.
     Add(u64),
-    /// A message of so many bytes to all nodes.
+    /// A message of this length in bytes to all nodes.
     Blob(usize),
     /// A message to one node.
     Thank(Member),
@@ -145,7 +145,7 @@ pub(crate) fn socket() -> (UdpSocket, SocketAddr) {
     (socket, address)
 }
 
-/// So many setups that know one another, of the nodes 1, 2, ..
+/// The setups of nodes 1 to `count`, which know one another.
 pub(crate) fn setups(count: u64) -> Vec<Setup<Toy, u64>> {
     let sockets: Vec<_> = (0..count).map(|_| socket()).collect();
     let peers = (1..).map(NodeId).zip(sockets.iter().map(|it| it.1));

@@ -47,7 +47,7 @@ impl World {
         self.look_at_answers(at);
     }
 
-    /// Each task has one answer, whichever gateway says it.
+    /// Checks that each task has one answer, the same at all gateways.
     fn look_at_answers(&mut self, at: usize) {
         let Some(driver) = &self.gateways[at].driver else {
             return;
@@ -153,10 +153,10 @@ impl World {
                     assert_eq!(
                         self.ended.get(&task),
                         Some(&answer),
-                        "a client hears what is decided"
+                        "a client receives the decided answer"
                     );
                     let former = self.clients[at].answered.insert(number, answer);
-                    assert_eq!(former, None, "a client hears it once");
+                    assert_eq!(former, None, "a client receives it once");
                 }
                 Effect::Event(client::Event::Refused { number, why }) => {
                     self.clients[at].refused.insert(number, why);

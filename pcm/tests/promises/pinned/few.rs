@@ -12,7 +12,7 @@ fn alone(config: gateway::Config, limits: Limits) -> Driver<Gateway> {
     let first = Configuration::of([GATEWAY]);
     let mut it = Driver::new(Gateway::new(GATEWAY, config, first, limits).unwrap());
     step(&mut it, ms(0), Input::Command(Command::Start));
-    // It manages from the first review on, if nobody asks before.
+    // It manages from the first review on, or from the first request if that is earlier.
     expire(&mut it, ms(10_000));
     assert!(it.machine().manages());
     it
@@ -31,7 +31,7 @@ fn reports(from: u64, message: Message) -> Input<Gateway> {
     Input::Message { from, message }
 }
 
-/// Where nobody manages nobody asks whether it is here.
+/// Without a manager, no gateway asks a newcomer whether it is here.
 #[test]
 fn a_newcomer_that_nobody_asks_says_that_it_is_here() {
     let me = Member::new(3, 1);
@@ -43,7 +43,7 @@ fn a_newcomer_that_nobody_asks_says_that_it_is_here() {
     assert_eq!(sent(&effects), [(1, Message::Here), (2, Message::Here)]);
 }
 
-/// A gateway at which as many clients wait as may refuses what is new, and nothing that runs.
+/// A gateway with the most waiting clients that its settings allow refuses new tasks, and no running one.
 #[test]
 fn a_task_that_runs_is_not_refused() {
     let gateways = [1, 2].map(|id| Member::new(id, 0));
@@ -88,14 +88,14 @@ fn a_task_that_runs_is_not_refused() {
     let effects = step(&mut it, ms(4), reports(33, submit()));
     let (task, why) = (task(33), Refusal::Full);
     assert_eq!(sent(&effects), [(33, Message::Refused { task, why })]);
-    // To cancel what is open takes no room.
+    // A cancel of an open task takes no room.
     let effects = step(&mut it, ms(5), reports(32, Message::Cancel { number: 1 }));
     let is_refused = |it: &(u64, Message)| matches!(it.1, Message::Refused { .. });
     assert!(!sent(&effects).iter().any(is_refused), "{effects:?}");
 }
 
-/// So many followers of a gateway, a task that their unit does not answer, and which of them are told
-/// that the first attempt is over.
+/// Gives a task to a unit at a gateway with this number of followers, and the unit does not answer. Returns
+/// the followers of the first attempt, and the followers that are then notified of its end.
 fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
     let mut it = alone(gateway::Config::new(), Limits::new());
     let all = 11..11 + followers;
@@ -128,7 +128,7 @@ fn told_that_it_is_over(followers: u64) -> (Vec<u64>, Vec<u64>) {
     (first, over)
 }
 
-/// It may have the result by now, and would begin anew.
+/// It may have the result by now, and would begin again.
 #[test]
 fn a_unit_that_gets_its_task_again_is_not_told_that_it_is_over() {
     assert_eq!(told_that_it_is_over(3), (vec![11, 12, 13], vec![]));
@@ -155,7 +155,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
     step(&mut two, ms(0), Input::Command(Command::Start));
     let base = two.machine().replica().stored();
     let mut facts = Vec::new();
-    // Two asks. All that travels arrives, until the follower is in the tables of the first one.
+    // Gateway two proposes. All messages arrive, until the follower is in the tables of the first one.
     let mut wire = step(&mut two, ms(1), reports(11, keep_alive(1)));
     while one
         .machine()
@@ -212,7 +212,7 @@ fn a_follower_that_a_former_life_asked_for_is_purged() {
             wire = next;
         }
     }
-    assert!(was_there, "it hears of it");
+    assert!(was_there, "it learns of it");
     let tables = two.machine().tables().unwrap();
     assert_eq!(tables.follower(NodeId(11)), None, "it looks after it");
 }
@@ -252,7 +252,7 @@ fn a_manager_that_hears_nobody_says_nothing() {
         wire.extend(effects.into_iter().map(|it| (at, it)));
     }
     let manager = nodes.iter_mut().find(|it| it.machine().manages()).unwrap();
-    // From now on it hears nothing.
+    // From now on it receives nothing.
     let mut last = Vec::new();
     for second in 11..20 {
         last = expire(manager, ms(second * 1_000));
@@ -263,7 +263,7 @@ fn a_manager_that_hears_nobody_says_nothing() {
     assert_eq!(sent(&effects), [(11, Message::Elsewhere)]);
 }
 
-/// It missed the change that took it off the list. It looks after nobody, and must send followers on.
+/// It missed the change that took it off the list. It serves no followers, and must send them on.
 #[test]
 fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
     let mut it = alone(gateway::Config::new(), Limits::new());
@@ -315,7 +315,7 @@ fn a_gateway_that_was_taken_off_the_list_hears_of_it() {
     assert_eq!(talk(&mut it, &mut other, 30_000, 60_000), [NodeId(2)]);
 }
 
-/// It never spoke.
+/// It never sent a message.
 #[test]
 fn a_gateway_that_is_named_and_says_nothing_is_gone() {
     let gateways = [1, 2].map(|id| Member::new(id, 0));
@@ -331,7 +331,7 @@ fn a_gateway_that_is_named_and_says_nothing_is_gone() {
     let next = Input::Command(Command::Configure(next));
     let mut wire = vec![(manager, step(&mut nodes[manager], ms(15_000), next))];
     deliver(&mut nodes, &[0, 1], 15_000, &mut wire);
-    // The next manager, which may be the same gateway, watches all that are named.
+    // The next manager, which may be the same gateway, watches all gateways that are named.
     let third = |nodes: &[Driver<Gateway>]| {
         let managers = nodes.iter().map(Driver::machine).filter(|it| it.manages());
         let mut known = managers.flat_map(Gateway::gateways);
@@ -343,8 +343,8 @@ fn a_gateway_that_is_named_and_says_nothing_is_gone() {
     assert_eq!(third(&nodes), Some(false));
 }
 
-/// A follower stops for good while its gateway is off the list for a while, and no gateway leads. Its gateway
-/// looks after it again when it is back, without the tables being sent anew.
+/// A follower stops for good while its gateway is off the list for a while, and no gateway leads. Its
+/// gateway watches it again when it is back, although the tables are not sent to it again.
 #[test]
 fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
     let gateways = [1, 2, 3].map(|id| Member::new(id, 0));
@@ -380,7 +380,7 @@ fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
         talk_among(&mut nodes, &[manager, off], at);
     }
     assert_eq!(known(&nodes[off]), None, "it is off the list");
-    // No message tells the one that is off that these two lead before it is back.
+    // No message notifies the gateway off the list that these two lead, before it is back.
     let mut at = 25_000;
     while nodes.iter().all(|it| !it.machine().manages()) {
         assert!(at < 45_000, "two of two lead");
@@ -394,8 +394,8 @@ fn a_gateway_that_is_back_on_the_list_looks_after_its_followers() {
     assert_eq!(known(&nodes[manager]), Some(false));
 }
 
-/// Membership was wrong about a gateway before the list named it, and says no more of it. Its messages show that
-/// it is here.
+/// Membership was wrong about a gateway before the list named it, and reports nothing more about it. Its
+/// messages show that it is here.
 #[test]
 fn a_gateway_that_counted_as_failed_before_it_was_named_takes_part() {
     let newcomer = Gateway::newcomer(Member::new(2, 0), gateway::Config::new(), [NodeId(1)]);
@@ -412,7 +412,7 @@ fn a_gateway_that_counted_as_failed_before_it_was_named_takes_part() {
     assert!(nodes[1].machine().replica().votes(), "{:?}", nodes[1]);
 }
 
-/// All that these gateways, from 1 on, say to each other in this time, in milliseconds.
+/// Delivers all messages between these gateways, from 1 on, in this time, in milliseconds.
 fn talk(nodes: &mut [Driver<Gateway>], from: u64, to: u64) {
     let all: Vec<usize> = (0..nodes.len()).collect();
     for at in (from..to).step_by(100) {
@@ -420,7 +420,7 @@ fn talk(nodes: &mut [Driver<Gateway>], from: u64, to: u64) {
     }
 }
 
-/// Lets the timers of these gateways tick, by place, and delivers what they say to each other then.
+/// Lets the timers of these gateways tick, by place, and delivers the messages that result.
 fn talk_among(nodes: &mut [Driver<Gateway>], all: &[usize], at: u64) {
     let expired = all.iter().map(|&it| (it, expire(&mut nodes[it], ms(at))));
     let mut wire = expired.collect();

@@ -77,7 +77,7 @@ fn a_round_is_sent_again_to_those_that_have_not_acknowledged_it_while_a_read_wai
     assert_eq!(group.pass(1, Span::secs(9)), [], "it waits no more");
 }
 
-/// As above, with a lease: it is held, and the others need not acknowledge its round.
+/// The same with a lease: it is held, and the others need not acknowledge its round.
 #[test]
 fn the_round_of_a_lease_that_is_held_is_not_sent_again() {
     let mut first = Configuration::of([1, 2, 3].map(member));

@@ -188,7 +188,7 @@ impl Group {
         self.deliver_without(&[]);
     }
 
-    /// Time passes, and what is due ticks; messages arrive at once.
+    /// Lets time pass with all due timers; messages arrive at once.
     fn wait_without(&mut self, span: Span, down: &[u64]) {
         let end = self.now + span;
         while self.now < end {

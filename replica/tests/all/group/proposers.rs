@@ -273,7 +273,7 @@ fn a_row_that_was_begun_again_goes_on_when_the_former_one_is_said_to_be_forgotte
     assert_eq!(group.state(3), [21, 11, 12, 23, 24]);
 }
 
-/// A relayed proposer is found to be forgotten when its proposal is to be sent again.
+/// A relayed proposer is found to be forgotten when its proposal has to be sent again.
 #[test]
 fn own_numbers_go_on_whatever_becomes_of_what_is_relayed() {
     let mut group = remembering(1, &[1, 2, 3]);

@@ -322,7 +322,7 @@ fn a_list_is_held_to_its_pairs() {
     assert_eq!(is_run, cfg!(not(debug_assertions)));
     let late = [ours("a", 8), theirs("a", 4)];
     assert!(matches!(verify_published(&late), Err(Flaw::Surprise(_))));
-    // Each list has no quick scenario of ours beside the published one.
+    // Each list has no quick scenario of this crate beside the published one.
     for alone in [
         [ours("b", 8), theirs("a", 3)],
         [ours("a", 8).deep(), theirs("a", 3)],

@@ -2,7 +2,7 @@
 //!
 //! A [`Claim`] is one row: the settings that it needs, its source, and the rule of its verdict.
 //! Claims on the same settings share their trials. A trial depends on the seed and its
-//! number alone, so shards that ran apart merge into what one run would have found.
+//! number alone, so shards that ran apart merge into the result of a single run.
 //!
 //! A few whole numbers are kept of each trial; all means and medians are taken in the end, from
 //! trials in order, so they do not depend on the place and time of the runs.

@@ -9,8 +9,8 @@ use thiserror::Error;
 
 use super::{Claim, Experiment};
 
-/// The papers' largest number of trials: `--trials` asks for a part of what each paper ran, and
-/// this many is all of it.
+/// The papers' largest number of trials: `--trials` asks for a part of each paper's trials, and
+/// this number for all of them.
 const FULL: u64 = 1_000;
 
 /// A trial of an experiment.

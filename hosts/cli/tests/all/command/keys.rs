@@ -82,7 +82,7 @@ fn the_advice_about_a_key_file_works() {
     }
 }
 
-/// An unreadable key file is refused at once, whatever its length and kind.
+/// An unreadable key file is refused at once, for any length and kind.
 #[cfg(unix)]
 #[test]
 fn what_cannot_be_a_key_file_is_named_and_not_read_to_its_end() {
