@@ -142,3 +142,8 @@ pub use selvedge_groups as groups;
 pub use selvedge_kgroup as kgroup;
 /// The member list: Medley-F.
 pub use selvedge_membership as membership;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
