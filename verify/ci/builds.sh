@@ -19,6 +19,35 @@ embed() {
     CARGO_TARGET_DIR=$target cargo check --quiet --manifest-path "$crate/Cargo.toml"
 }
 
+# The packages for the registry can be packed, and have each file that their sources include.
+package() {
+    local manifest file include unpacked=$target/unpacked bad=0
+    local -a packages=()
+    for manifest in $(git grep -L '^publish = false' -- '*/Cargo.toml'); do
+        ! grep -q '^\[package\]' "$manifest" ||
+            packages+=(-p "$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)")
+    done
+    rm -rf "$target/package" "$unpacked"
+    mkdir -p "$unpacked"
+    cargo package --locked --quiet --no-verify --allow-dirty "${packages[@]}" 2>&1 | sed '/^warning: ignoring test/d'
+    for file in "$target"/package/*.crate; do
+        tar -xzf "$file" -C "$unpacked"
+    done
+    while IFS=: read -r file include; do
+        if [[ ! -e $(dirname "$file")/$include ]]; then
+            echo "$file: $include is not packed: add it to \`include\` in Cargo.toml"
+            bad=1
+        fi
+    done < <(grep -roE 'include_str!\("[^"]+' "$unpacked" --include='*.rs' | sed 's/include_str!("//')
+    for file in "$unpacked"/*/README.md; do
+        if ! grep -q '^```rust$' "$file"; then
+            echo "$file has no example"
+            bad=1
+        fi
+    done
+    return "$bad"
+}
+
 features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }

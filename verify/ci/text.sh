@@ -108,8 +108,9 @@ lock() {
     done
 }
 
-# The book builds, and all its chapters are listed.
+# The book builds, all its chapters are listed, and its guides are those of `selvedge::guide`.
 book() {
+    verify/ci/guide.py --check
     export PATH=$target/tools/bin:$PATH
     if ! command -v mdbook >/dev/null; then
         install_tool mdbook --version '^0.4' --no-default-features
