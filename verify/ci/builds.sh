@@ -19,6 +19,39 @@ embed() {
     CARGO_TARGET_DIR=$target cargo check --quiet --manifest-path "$crate/Cargo.toml"
 }
 
+# The crate outside of this workspace that the book's chapter on fuzzing describes: its files are the
+# blocks below a line that ends with their path. Its property tests pass, its target builds, and a test
+# fails for the lock with the planted defect.
+outside() {
+    local crate=$target/outside/my-lock log=$target/outside.log manifest
+    rm -rf "$crate"
+    mkdir -p "$crate"/{src,tests,fuzz/fuzz_targets}
+    awk -v root="$target/outside" '
+        /^```/ { out = path ? root "/" path : ""; path = ""; next }
+        out { print > out }
+        match($0, /`[^` ]+\.(rs|toml)`:$/) { path = substr($0, RSTART + 1, RLENGTH - 3) }
+    ' docs/src/fuzzing.md
+    sed -e '/^\/\/\/ The list that breaks/,$d' -e '/^use chacha20/d' -e 's/pub(crate)/pub/' \
+        sim/examples/own_operations.rs >"$crate/src/lib.rs"
+    printf '\n[workspace]\n' >>"$crate/Cargo.toml"
+    for manifest in "$crate"/{,fuzz/}Cargo.toml; do
+        sed -i -E "s#\"(\.\./)+selvedge/#\"$PWD/#" "$manifest"
+        cp Cargo.lock "$(dirname "$manifest")"
+    done
+    (
+        cd "$crate"
+        export CARGO_TARGET_DIR=$target
+        cargo check --quiet --manifest-path fuzz/Cargo.toml
+        cargo test --quiet
+        sed -i 's/, true)/, false)/' tests/weights.rs
+        if PROPTEST_CASES=4096 cargo test --quiet --test weights >"$log" 2>&1 || ! grep 'are inside together' "$log" >/dev/null; then
+            cat "$log"
+            echo "tests/weights.rs does not find the planted defect"
+            return 1
+        fi
+    )
+}
+
 # The packages for the registry can be packed, and have each file that their sources include.
 package() {
     local manifest file include unpacked=$target/unpacked bad=0
