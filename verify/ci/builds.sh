@@ -142,16 +142,21 @@ api() {
     )
 }
 
-# The oldest compiler that the manifests promise, where it is installed. Elsewhere clippy's lint
-# `incompatible_msrv` has looked for newer items of the standard library.
+# The oldest compiler that the manifests promise. Clippy's lint `incompatible_msrv` looks for newer items
+# of the standard library alone, not for newer rules of the language.
 oldest() {
-    local version
+    local version toolchain
     version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-    if ! { rustup toolchain list 2>/dev/null || true; } | grep "^$version" >/dev/null; then
+    installed() { { rustup toolchain list 2>/dev/null || true; } | sed -n "s/^\($version[.-][^ ]*\).*/\1/p" | head -n 1; }
+    toolchain=$(installed)
+    if [[ -z $toolchain ]] && rustup toolchain install "$version" --profile minimal --no-self-update; then
+        toolchain=$(installed)
+    fi
+    if [[ -z $toolchain ]]; then
         echo "skipped: no toolchain $version"
         return
     fi
-    cargo "+$version" check --locked --workspace --all-features --target-dir "$target/oldest"
+    cargo "+$toolchain" check --locked --workspace --all-features --target-dir "$target/oldest"
 }
 
 # The lower bounds of the manifests are true: everything builds with the lowest version of each
