@@ -17,7 +17,7 @@ fuzz() {
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
     search . fuzz
     search hosts fuzz/hosts
-    planted
+    (planted)
 }
 
 # The target in the crate of step `outside` finds the planted defect.
