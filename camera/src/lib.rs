@@ -141,3 +141,8 @@ pub use message::{Branch, Branches, KIND, Message, Request, Rival, Rivals, TreeI
 pub use published::Published;
 pub use state::Camera;
 pub use token::Token;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -203,3 +203,8 @@ pub use message::{KIND, LeaderState, Members, Message};
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use state::Celect;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

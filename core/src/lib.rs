@@ -131,3 +131,8 @@ pub use stamp::Stamp;
 pub use time::{Span, Time};
 pub use untracked::Untracked;
 pub use weight_tree::WeightTree;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -236,3 +236,8 @@ pub use plan::{ConfigError, Plan};
 pub use published::Published;
 pub use selection::{Leader, Locality, Policy, Selection};
 pub use state::{Begins, Carried, Groups};
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -216,3 +216,8 @@ pub use message::{
 pub use published::Rule;
 pub use site::Site;
 pub use state::{Decided, GroupState, Update};
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -189,3 +189,8 @@ pub use presence::Phase;
 pub use published::Published;
 pub use state::Membership;
 pub use view::{MemberView, Status};
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -204,3 +204,8 @@ pub use task::{
 };
 pub use tasks::Open;
 pub use topology::Hops;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

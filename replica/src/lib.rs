@@ -258,3 +258,8 @@ pub type Version = u64;
 
 /// The order of leaders: a number, and the node that took it. Each configuration begins at 0 again.
 pub type Ballot = Stamp<NodeId>;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -110,3 +110,8 @@ pub use location::Location;
 pub use routine::{Comparison, Condition, LONGEST_LATENESS, Priority, Routine, Step};
 pub use state::{Number, State, Value};
 pub use terms::{LONGEST_KEY, Mode, Series, Terms, Urgency};
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -260,3 +260,8 @@ pub use selvedge_routine::{
 };
 pub use state::Hub;
 pub use why::{Wait, WaitCause};
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -30,7 +30,7 @@
 //! life. A machine sees neither the machines beside it nor their frames, so checks of one machine
 //! alone hold here.
 //!
-//! A first program, step by step: the book in the [repository](https://example.org/selvedge), `docs/src/tutorial.md`.
+//! A first program, step by step: [`guide::tutorial`]. The book is in the repository, too, in `docs`.
 //!
 //! # One dependency
 //!
@@ -112,6 +112,8 @@ mod coordination;
 mod counting;
 mod event;
 pub mod frame;
+#[cfg(all(doc, not(doctest)))]
+pub mod guide;
 mod inquiry;
 mod machine;
 mod message;
@@ -142,3 +144,8 @@ pub use selvedge_groups as groups;
 pub use selvedge_kgroup as kgroup;
 /// The member list: Medley-F.
 pub use selvedge_membership as membership;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -41,3 +41,8 @@ mod panics;
 
 pub use bytes::Bytes;
 pub use histories::histories;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

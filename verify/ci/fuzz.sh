@@ -17,6 +17,19 @@ fuzz() {
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
     search . fuzz
     search hosts fuzz/hosts
+    (planted)
+}
+
+# The target in the crate of step `outside` finds the planted defect.
+planted() {
+    local log=$target/planted.log
+    cd "$target/outside/my-lock"
+    sed -i 's/, true)/, false)/' fuzz/fuzz_targets/operations.rs
+    if cargo +nightly fuzz run operations --sanitizer none --no-trace-compares --target-dir "$target/fuzz" -- \
+        -runs=1000000 >"$log" 2>&1 || ! grep -a 'are inside together' "$log"; then
+        cat "$log"
+        return 1
+    fi
 }
 
 # A short search with each target of a folder, which belongs to a workspace, two at a time: each one is

@@ -94,7 +94,7 @@ def main():
     totals = {part: [0, 0, 0, 0] for part in BOUNDS}
     found = []
     for name in listed.stdout.split():
-        if name.startswith("CHANGELOG") or (arguments and not name.startswith(tuple(arguments))):
+        if name.startswith(("CHANGELOG", "selvedge/guide/")) or (arguments and not name.startswith(tuple(arguments))):
             continue
         for number, text, part, is_summary in lines(name):
             text = QUOTED.sub("", text)

@@ -8,6 +8,12 @@ leftovers() {
         printf 'unfinished or switched off:\n%s\n' "$found"
         return 1
     fi
+    # A release replaces the placeholder of the repository's address in one line.
+    found=$(git grep -nF 'example.''org' | grep -v '^Cargo.toml:[0-9]*:repository = ' || true)
+    if [[ -n $found ]]; then
+        printf 'the placeholder stands outside of "repository" in Cargo.toml:\n%s\n' "$found"
+        return 1
+    fi
 }
 
 # Every relative link in the Markdown files leads to a file, links of the book to a part of the
@@ -102,8 +108,9 @@ lock() {
     done
 }
 
-# The book builds, and all its chapters are listed.
+# The book builds, all its chapters are listed, and its guides are those of `selvedge::guide`.
 book() {
+    verify/ci/guide.py --check
     export PATH=$target/tools/bin:$PATH
     if ! command -v mdbook >/dev/null; then
         install_tool mdbook --version '^0.4' --no-default-features

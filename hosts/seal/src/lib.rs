@@ -230,3 +230,8 @@ fn cipher(key: &Key, group: &str, sender: NodeId, epoch: Epoch) -> Aes256Gcm {
     let _derived = derive.expand_multi_info(&info, derived.as_mut()).is_ok();
     Aes256Gcm::new((&*derived).into())
 }
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

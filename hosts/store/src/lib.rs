@@ -480,3 +480,8 @@ fn failed(file: &Path, Failed(source): Failed) -> StoreError {
     let file = file.into();
     StoreError::Database { file, source }
 }
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

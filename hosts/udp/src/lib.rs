@@ -240,3 +240,8 @@ pub use selvedge::Election;
 pub use selvedge::core::{FencingToken, Member, NodeId, Span};
 pub use selvedge_seal as seal;
 pub use selvedge_store as store;
+
+/// The example of the README runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

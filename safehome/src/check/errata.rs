@@ -99,8 +99,8 @@ fn orders() -> [Case; 5] {
                 FirstCome,
                 const {
                     &[
-                        Submit(&[Do::set(0, 1), Do::set(1, 1), Do::set(0, 2)]),
-                        Submit(&[Do::set(0, 3), Do::set(1, 3)]),
+                        Submit(const { &[Do::set(0, 1), Do::set(1, 1), Do::set(0, 2)] }),
+                        Submit(const { &[Do::set(0, 3), Do::set(1, 3)] }),
                     ]
                 },
             ),
@@ -157,7 +157,7 @@ fn rollbacks() -> [Case; 6] {
                 const {
                     &[
                         Submit(AB),
-                        Submit(&[Do::set(0, 2), Do::set(1, 2)]),
+                        Submit(const { &[Do::set(0, 2), Do::set(1, 2)] }),
                         Restarts(0),
                         Cancel(0),
                         Cancel(1),
@@ -184,8 +184,8 @@ fn rollbacks() -> [Case; 6] {
                 JustInTime,
                 const {
                     &[
-                        Submit(&[Do::set(1, 1), Do::set(0, 1)]),
-                        Submit(&[Do::set(0, 2), Do::set(2, 2), Do::set(0, 3)]),
+                        Submit(const { &[Do::set(1, 1), Do::set(0, 1)] }),
+                        Submit(const { &[Do::set(0, 2), Do::set(2, 2), Do::set(0, 3)] }),
                     ]
                 },
             ),
@@ -210,8 +210,8 @@ fn commands() -> [Case; 4] {
                     FirstCome,
                     const {
                         &[
-                            Submit(&[Do::maybe(0, 1), Do::set(1, 1)]),
-                            Submit(&[Do::set(0, 2), Do::set(1, 2)]),
+                            Submit(const { &[Do::maybe(0, 1), Do::set(1, 1)] }),
+                            Submit(const { &[Do::set(0, 2), Do::set(1, 2)] }),
                             Cancel(1),
                         ]
                     },
@@ -238,7 +238,11 @@ fn commands() -> [Case; 4] {
             setup: Setup {
                 faults: 1,
                 lates: true,
-                ..home(1, FirstCome, const { &[Submit(&[Do::set(0, 1)])] })
+                ..home(
+                    1,
+                    FirstCome,
+                    const { &[Submit(const { &[Do::set(0, 1)] })] },
+                )
             },
             states: 10,
             rules: &[Published::UnknownIsOver],
@@ -253,10 +257,14 @@ fn commands() -> [Case; 4] {
                 const {
                     &[
                         Submit(AB),
-                        Submit(&[Do {
-                            only_if: Some((0, 1)),
-                            ..Do::set(2, 1)
-                        }]),
+                        Submit(
+                            const {
+                                &[Do {
+                                    only_if: Some((0, 1)),
+                                    ..Do::set(2, 1)
+                                }]
+                            },
+                        ),
                         Cancel(0),
                     ]
                 },
@@ -281,9 +289,9 @@ const fn waits() -> [Case; 3] {
                     JustInTime,
                     const {
                         &[
-                            Submit(&[Do::long(0, 1)]),
-                            Submit(&[Do::set(0, 2), Do::set(1, 2)]),
-                            Submit(&[Do::set(1, 3)]),
+                            Submit(const { &[Do::long(0, 1)] }),
+                            Submit(const { &[Do::set(0, 2), Do::set(1, 2)] }),
+                            Submit(const { &[Do::set(1, 3)] }),
                         ]
                     },
                 )
@@ -300,7 +308,7 @@ const fn waits() -> [Case; 3] {
                 Timeline,
                 const {
                     &[
-                        Submit(&[Do::maybe(0, 1), Do::set(1, 1), Do::maybe(0, 2)]),
+                        Submit(const { &[Do::maybe(0, 1), Do::set(1, 1), Do::maybe(0, 2)] }),
                         Fails(0),
                     ]
                 },
@@ -319,9 +327,9 @@ const fn waits() -> [Case; 3] {
                     Timeline,
                     const {
                         &[
-                            Submit(&[Do::set(1, 1), Do::set(0, 1)]),
-                            Submit(&[Do::long(0, 2)]),
-                            Submit(&[Do::set(0, 3)]),
+                            Submit(const { &[Do::set(1, 1), Do::set(0, 1)] }),
+                            Submit(const { &[Do::long(0, 2)] }),
+                            Submit(const { &[Do::set(0, 3)] }),
                         ]
                     },
                 )
@@ -387,7 +395,7 @@ fn searches() -> Vec<Scenario> {
         holds(
             beyond,
             3,
-            home(1, Timeline, const { &[Submit(&[Do::set(0, 1)])] }),
+            home(1, Timeline, const { &[Submit(const { &[Do::set(0, 1)] })] }),
         ),
         printed(
             beyond,
@@ -435,7 +443,7 @@ fn unbroken() -> [Scenario; 2] {
                 Timeline,
                 const {
                     &[
-                        Submit(&[Do::set(0, 1), Do::set(1, 1)]),
+                        Submit(const { &[Do::set(0, 1), Do::set(1, 1)] }),
                         Restarts(1),
                         Fails(0),
                     ]

@@ -154,9 +154,9 @@ fn modes() -> [Case; 4] {
                     Timeline,
                     const {
                         &[
-                            Run(&[Do::set(1, 1)], As::queued(1)),
+                            Run(const { &[Do::set(1, 1)] }, As::queued(1)),
                             Run(NIGHT, As::queued(1)),
-                            Submit(&[Do::set(0, 3)]),
+                            Submit(const { &[Do::set(0, 3)] }),
                         ]
                     },
                 )

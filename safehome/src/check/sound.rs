@@ -130,8 +130,8 @@ fn echoes() -> Scenario {
             2,
             const {
                 &[
-                    Submit(&[Do::set(0, 1), Do::set(1, 1)]),
-                    Submit(&[Do::maybe(0, 2)]),
+                    Submit(const { &[Do::set(0, 1), Do::set(1, 1)] }),
+                    Submit(const { &[Do::maybe(0, 2)] }),
                     Cancel(0),
                 ]
             },
@@ -153,11 +153,15 @@ fn lates() -> Vec<Scenario> {
                 2,
                 const {
                     &[
-                        Submit(&[Do::maybe(0, 1), Do::set(1, 1)]),
-                        Submit(&[Do {
-                            only_if: Some((0, 1)),
-                            ..Do::set(1, 2)
-                        }]),
+                        Submit(const { &[Do::maybe(0, 1), Do::set(1, 1)] }),
+                        Submit(
+                            const {
+                                &[Do {
+                                    only_if: Some((0, 1)),
+                                    ..Do::set(1, 2)
+                                }]
+                            },
+                        ),
                         Restarts(0),
                         Resumes,
                     ]

@@ -2,9 +2,9 @@
 //! Type it into three terminals, with `--first` only at the first start of each node:
 //!
 //! ```text
-//! cargo run --release -p selvedge-examples --example counter -- 1 counter1 --first
-//! cargo run --release -p selvedge-examples --example counter -- 2 counter2 --first
-//! cargo run --release -p selvedge-examples --example counter -- 3 counter3 --first
+//! cargo run --release --example counter -- 1 counter1 --first
+//! cargo run --release --example counter -- 2 counter2 --first
+//! cargo run --release --example counter -- 3 counter3 --first
 //! ```
 //!
 //! Each line is a number to add. All nodes print the count after each addition; two of them decide.
