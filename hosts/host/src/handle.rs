@@ -76,7 +76,7 @@ impl<M: Machine, S> Handle<M, S> {
     /// Its counters. They outlive the host.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.counters.read()
+        self.counters.report()
     }
 
     /// Gives the machine a command. It returns when the machine has taken the command, its facts

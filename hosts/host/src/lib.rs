@@ -124,11 +124,12 @@ mod error;
 mod handle;
 mod host;
 mod keep;
+pub mod parts;
 mod peers;
-mod sealing;
 mod setup;
 mod task;
 mod traffic;
+pub mod transport;
 
 use selvedge_core::Machine;
 use selvedge_core::wire;

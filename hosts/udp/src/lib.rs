@@ -211,12 +211,10 @@ mod service;
 mod setup;
 mod task;
 mod traffic;
-mod transport;
-mod udp;
 mod watch;
 
 pub use blocking::block_on;
-pub use clock::{Clock, new_life};
+pub use clock::new_life;
 pub use coordination::Map;
 pub use directory::{Directory, MAX_NODE_ID};
 pub use error::HostError;
@@ -231,12 +229,12 @@ pub use seeds::{Seed, SeedFound, SeedNews};
 pub use service::{Error, Refused};
 pub use setup::Setup;
 pub use traffic::{Counter, Traffic, TrafficReport};
-pub use transport::{Datagrams, Transport};
-pub use udp::Udp;
 pub use watch::Watch;
 
 pub use selvedge;
 pub use selvedge::Election;
 pub use selvedge::core::{FencingToken, Member, NodeId, Span};
+pub use selvedge_host::parts::Clock;
+pub use selvedge_host::transport::{self, Datagrams, Transport, Udp};
 pub use selvedge_seal as seal;
 pub use selvedge_store as store;

@@ -20,6 +20,7 @@ fn faults(traffic: Traffic) -> Traffic {
         sent_bytes: 0,
         received: 0,
         received_bytes: 0,
+        longest: 0,
         ..traffic
     }
 }
