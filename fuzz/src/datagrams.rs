@@ -11,7 +11,9 @@ use selvedge::Election;
 use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_membership::Config;
 use selvedge_seal::{Epoch, Keyring, Seal, Sealer};
-use selvedge_udp::{Datagrams, Host, Setup, TrafficReport, Transport, address};
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::transport::{Datagrams, Transport};
+use selvedge_udp::{Host, Setup, address};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 

@@ -10,6 +10,7 @@ use selvedge::{ConfigError, Coordination, Election, Exclusion, Node};
 use selvedge_kgroup as kgroup;
 use selvedge_seal::{Epoch, OVERHEAD};
 
+use crate::directory::Directory;
 use crate::error::HostError;
 use crate::gates::Gates;
 use crate::notice::Paces;
@@ -21,8 +22,9 @@ use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
 use crate::setup::Setup;
 use crate::task::{Epochs, Progress, Task};
+use crate::traffic::Traffic;
 use crate::watch::Watches;
-use crate::{Directory, Handle, MAX_NODE_ID, NodeEvent, NodeState, Traffic, address, new_life};
+use crate::{Handle, MAX_NODE_ID, NodeEvent, NodeState, address, new_life};
 
 /// The starter of nodes.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,10 @@ use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
 use super::Task;
+use crate::directory::Directory;
 use crate::event::NodeEvent;
 use crate::facts::Waiting;
-use crate::{Directory, MAX_NODE_ID, address};
+use crate::{MAX_NODE_ID, address};
 
 /// The number of present seeds that are skipped at a time: each check takes a scan of all members.
 const TRIES: usize = 4;
