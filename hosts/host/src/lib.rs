@@ -120,6 +120,7 @@
 )]
 
 mod beats;
+mod blocking;
 mod error;
 mod handle;
 mod host;
@@ -136,10 +137,10 @@ use selvedge_core::wire;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use blocking::block_on;
 pub use error::{HostError, RunError};
 pub use handle::{Error, Handle};
 pub use host::Host;
-pub use selvedge_core::shared::block_on;
 pub use setup::Setup;
 pub use traffic::Traffic;
 

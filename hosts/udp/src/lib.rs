@@ -189,7 +189,6 @@
 )]
 
 pub mod address;
-mod blocking;
 mod clock;
 mod coordination;
 mod directory;
@@ -214,7 +213,6 @@ mod task;
 pub mod traffic;
 mod watch;
 
-pub use blocking::block_on;
 pub use clock::new_life;
 pub use coordination::Map;
 pub use directory::MAX_NODE_ID;
@@ -241,6 +239,6 @@ pub use selvedge;
 pub use selvedge::Election;
 pub use selvedge::core::{FencingToken, Member, NodeId, Span};
 pub use selvedge_host::parts::Clock;
-pub use selvedge_host::transport;
+pub use selvedge_host::{block_on, transport};
 pub use selvedge_seal as seal;
 pub use selvedge_store as store;
