@@ -268,6 +268,10 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
     fn receive(&mut self, bytes: &[u8], source: SocketAddr) {
         let counters = Arc::clone(&self.counters);
         counters.count_received(bytes.len());
+        // Forged: an answer would come back to this node.
+        if source == self.socket.local() {
+            return counters.wrong_sender.add(1);
+        }
         if bytes.len() > self.budget {
             return counters.oversize.add(1);
         }
