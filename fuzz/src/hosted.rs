@@ -18,7 +18,7 @@ use crate::datagrams::{BUDGET, ME, Socket};
 pub(crate) const SEALED: u8 = 1;
 pub(crate) const HEARTBEAT: u8 = 2;
 pub(crate) const LEARNS: u8 = 4;
-/// A sender that lets time pass instead: so many milliseconds as its datagram has bytes.
+/// A sender that lets time pass instead: its length is a number of milliseconds.
 pub(crate) const TIME: u8 = 255;
 /// The nodes that the host has listed.
 const LISTED: [u8; 2] = [2, 3];

@@ -36,7 +36,7 @@ fn seed(mode: u8) -> Seed {
     for (id, sender) in [(4, 4), (5, 5), (6, 6), (4, 7), (5, 254)] {
         put(&mut bytes, sender, &note(id, 0, b"note"));
     }
-    // A note that the machine refuses, one that is too long to be echoed where it is sealed, frames in
+    // A note that the machine refuses, a note that is too long where it is sealed, frames in
     // the name of the host and of another node, another kind, and bytes that are no frame.
     put(&mut bytes, 2, &note(2, 1, &[]));
     put(&mut bytes, 3, &note(3, 0, &[0; 1_390]));

@@ -1,5 +1,5 @@
-//! The parts that hosts of this family share, for hosts of one's own: a clock, a generator, sealed
-//! datagrams, counters, a thread, and with the feature `store` a disk. `selvedge-udp` has them, too.
+//! Parts for a host of your own: a clock, a generator, sealed datagrams, counters, a thread, and with
+//! the feature `store` a disk. `selvedge-udp` is built from them, too.
 
 mod clock;
 pub(crate) mod counters;

@@ -228,7 +228,7 @@ pub use service::{Error, Refused};
 pub use setup::Setup;
 pub use watch::Watch;
 
-/// The addresses of members, and what a node finds out about its seeds and about itself.
+/// The addresses of members, and news about seeds and about this node itself.
 pub mod discovery {
     pub use crate::directory::Directory;
     pub use crate::event::{Twin, Unsent};

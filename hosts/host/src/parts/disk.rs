@@ -1,4 +1,4 @@
-//! A store whose writes take a thread of their own.
+//! Writes to a store in the background.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Disk {
         matches!(self.0, State::Free(_))
     }
 
-    /// Returns true if a base should take the place of the stored facts, with so many more.
+    /// Returns true if a base should take the place of the stored facts and of `more` new ones.
     #[must_use]
     pub fn is_due(&self, more: usize) -> bool {
         matches!(&self.0, State::Free(store) if store.is_due(more))

@@ -20,8 +20,8 @@ impl Sealing {
     /// The number of senders that are remembered beyond the expected ones: nodes come and go.
     const SPARE: usize = 64;
 
-    /// The sealing of the node `me`, which began in this epoch and expects datagrams of so many
-    /// other nodes.
+    /// The sealing of the node `me`, which began in this epoch and expects datagrams of
+    /// `others` nodes.
     #[must_use]
     pub fn new(seal: Seal, me: NodeId, epoch: Epoch, others: usize) -> Self {
         let sealer = Sealer::new(&seal.keyring, &seal.group, me, epoch);

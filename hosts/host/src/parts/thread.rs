@@ -1,4 +1,4 @@
-//! A thread for a host whose application has no runtime.
+//! A thread for a host, where the application has no runtime.
 
 use core::future::Future;
 use std::io;
