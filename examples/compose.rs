@@ -99,10 +99,10 @@ impl Node {
     fn membership(&mut self, input: Option<Input<Membership>>) -> Result<(), Box<dyn Error>> {
         for event in (self.net).step(&mut self.membership, Membership::me, input) {
             match event {
-                Event::Identity(me) => self.begin(me)?,
-                Event::Membership(delta) => self.learn(delta),
+                Event::Identified(me) => self.begin(me)?,
+                Event::Changed(delta) => self.learn(delta),
                 Event::Left => self.has_left = true,
-                Event::Metadata(_) | Event::Broadcast { .. } | _ => {}
+                Event::MetadataChanged(_) | Event::BroadcastReceived { .. } | _ => {}
             }
         }
         Ok(())
