@@ -20,7 +20,7 @@ impl<A: Attribute> Celect<A> {
     /// that the real c is larger, where c was measured.
     #[must_use]
     pub const fn bound(&self) -> (u16, Option<Ratio>) {
-        (self.config.c, None)
+        (self.config.missing_from, None)
     }
 
     pub(crate) const fn has_bound(&self) -> bool {
