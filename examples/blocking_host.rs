@@ -1,6 +1,9 @@
 //! A whole host without an async runtime: membership over std's UDP socket, in one thread, and an
 //! application in others. The chapter "A whole blocking host" of the book goes through it.
 //!
+//! `selvedge_host::Host::blocking_start` runs any machine in a few lines (see `counter.rs`). It needs
+//! tokio. This loop is for a host without tokio: a device, another socket or another executor.
+//!
 //! Type it into two terminals:
 //!
 //! ```text

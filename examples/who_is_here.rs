@@ -369,7 +369,7 @@ mod tests {
         wait_for(&mut events, "\r\n").await;
         let second = start(&[first.udp]).await;
 
-        wait_for(&mut events, "Membership(Joined(").await;
+        wait_for(&mut events, "Changed(Joined(").await;
         assert_eq!(first.line(second.udp).await.unwrap()["status"], "alive");
 
         let done = second.ask("PUT /metadata", "kitchen").await;

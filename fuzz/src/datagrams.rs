@@ -11,7 +11,9 @@ use selvedge::Election;
 use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_membership::Config;
 use selvedge_seal::{Epoch, Keyring, Seal, Sealer};
-use selvedge_udp::{Datagrams, Host, Setup, TrafficReport, Transport, address};
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::transport::{Datagrams, Transport};
+use selvedge_udp::{Host, Setup, address};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 
@@ -19,15 +21,15 @@ use crate::group_facts::{LAST_DEVICE, coordination};
 
 /// The limits of members in the list, and of bytes in a datagram.
 const MEMBERS: u32 = 8;
-const BUDGET: u16 = 1_400;
+pub(crate) const BUDGET: u16 = 1_400;
 /// The bit of the first byte that makes the node take part in k-groups.
 pub(crate) const WITH_GROUPS: u8 = 128;
 /// The address of sender 254.
-const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254)), 7_002);
+pub(crate) const ME: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 254)), 7_002);
 
 /// The socket of a node, and its inbox.
 #[derive(Clone, Debug, Default)]
-struct Socket(Arc<Mutex<Inner>>);
+pub(crate) struct Socket(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -37,11 +39,26 @@ struct Inner {
 }
 
 impl Socket {
+    pub(crate) fn sent(&self) -> u64 {
+        self.lock().sent
+    }
+
+    /// Waits until the node has taken all datagrams, and has carried out the effects of the last.
+    pub(crate) async fn settle(&self) {
+        // A host that has panicked has dropped its socket.
+        while Arc::strong_count(&self.0) > 1 && !self.lock().inbox.is_empty() {
+            yield_now().await;
+        }
+        for _ in 0..8 {
+            yield_now().await;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, datagram: Vec<u8>, source: SocketAddr) {
+    pub(crate) fn put(&self, datagram: Vec<u8>, source: SocketAddr) {
         let mut inner = self.lock();
         inner.inbox.push_back((datagram, source));
         if let Some(reader) = inner.reader.take() {
@@ -179,16 +196,10 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
         socket.put(datagram, source);
         put += 1;
     }
-    while !socket.lock().inbox.is_empty() {
-        yield_now().await;
-    }
-    // It carries out the effects of the last one.
-    for _ in 0..8 {
-        yield_now().await;
-    }
+    socket.settle().await;
     let (report, members) = (node.traffic().report(), node.members());
     assert_eq!(report.received, put, "each is counted");
-    assert_eq!(report.sent, socket.lock().sent);
+    assert_eq!(report.sent, socket.sent());
     assert!(members.len() <= MEMBERS as usize + 1, "{}", members.len());
     for address in members.iter().filter_map(|it| it.address) {
         assert!(address::reachable(address), "{address}");

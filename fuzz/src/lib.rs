@@ -25,6 +25,7 @@ mod home_assistant;
 mod home_file;
 mod home_file_yaml;
 mod home_operations;
+mod hosted;
 mod kgroup_operations;
 mod membership_operations;
 mod own_operations;
@@ -45,6 +46,7 @@ pub use home_assistant::home_assistant;
 pub use home_file::home_file;
 pub use home_file_yaml::home_file_yaml;
 pub use home_operations::home_operations;
+pub use hosted::hosted;
 pub use kgroup_operations::kgroup_operations;
 pub use membership_operations::membership_operations;
 pub use own_operations::own_operations;
@@ -105,6 +107,10 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "home_operations",
         run: home_operations,
+    },
+    Target {
+        name: "hosted",
+        run: hosted,
     },
     Target {
         name: "kgroup_operations",

@@ -5,6 +5,7 @@ mod celect;
 mod home;
 mod home_file;
 mod home_text;
+mod hosted;
 mod kgroup;
 mod kgroup_operations;
 mod membership;
@@ -107,4 +108,5 @@ pub fn seeds() -> impl Iterator<Item = Seed> {
         .chain(pcm_operations::operation_seeds())
         .chain(stored::seeds())
         .chain(datagram_seeds())
+        .chain(hosted::seeds())
 }

@@ -38,8 +38,8 @@ fn targets_hold_on_made_inputs() {
         let made = match name {
             // Each one heals a whole building, or a whole set of gateways.
             "kgroup_operations" | "pcm_operations" => MADE / 5,
-            // Each one opens a database of some megabytes, or starts a node with all its parts.
-            "database" | "datagrams" | "group_facts" => MADE / 20,
+            // Each one opens a database of some megabytes, or starts a host.
+            "database" | "datagrams" | "group_facts" | "hosted" => MADE / 20,
             _ => MADE,
         };
         println!("{name}: seed {SEED:#x}, {made} inputs");

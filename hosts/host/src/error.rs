@@ -20,9 +20,6 @@ pub enum HostError {
         /// The system's error.
         source: io::Error,
     },
-    /// The socket in [`Setup::bound`](crate::Setup::bound) cannot be used.
-    #[error("cannot use the socket: {0}: give a UDP socket that is bound")]
-    Socket(io::Error),
     /// No datagram from this socket reaches the peer.
     #[error(
         "node {id} has the address {address}, which cannot be reached from {listen}: give the address and port of one host, of the same IP version"

@@ -8,7 +8,7 @@ use selvedge_core::{Delta, Machine};
 use tokio::sync::{oneshot, watch};
 
 use crate::traffic::Counters;
-use crate::{RunError, Traffic};
+use crate::{RunError, Traffic, block_on};
 
 /// The types of commands and events between handles and the task.
 pub(crate) struct Hosting<M>(core::marker::PhantomData<fn() -> M>);
@@ -76,7 +76,7 @@ impl<M: Machine, S> Handle<M, S> {
     /// Its counters. They outlive the host.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
-        self.counters.read()
+        self.counters.report()
     }
 
     /// Gives the machine a command. It returns when the machine has taken the command, its facts
@@ -88,13 +88,16 @@ impl<M: Machine, S> Handle<M, S> {
         self.shared.submit(Command::Machine(command)).await
     }
 
-    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile. Not in a task of a
-    /// runtime that runs the host: it would wait for itself.
+    /// Does as [`submit`](Self::submit) and blocks this thread meanwhile.
     ///
     /// # Errors
     /// As there.
+    ///
+    /// # Panics
+    /// In a task of a tokio runtime, as [`block_on`].
+    #[track_caller]
     pub fn blocking_submit(&self, command: M::Command) -> Result<(), Error<M>> {
-        self.shared.blocking_submit(Command::Machine(command))
+        block_on(self.submit(command))
     }
 
     /// Gives the machine a change of membership, from a membership service of the application.

@@ -1,23 +1,17 @@
 //! Starting a host.
 
-use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
-use chacha20::ChaCha12Rng;
-use rand_core::SeedableRng;
 use selvedge_core::wire::{HEADER_LEN, MEMBER_MAX_LEN};
 use selvedge_core::{Driver, Span, shared};
 use selvedge_seal::{Epoch, OVERHEAD};
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::beats::Beats;
 use crate::keep::{Keep, Volatile};
+use crate::parts::{self, Clock, Sealing};
 use crate::peers::Peers;
-use crate::sealing::Sealing;
-use crate::setup::{Listen, Setup};
+use crate::setup::Setup;
 use crate::task::{Round, Task};
 use crate::traffic::Counters;
 use crate::{Handle, HostError, Hosted};
@@ -41,7 +35,7 @@ impl Host {
         machine: M,
         setup: Setup<M, S>,
     ) -> Result<Handle<M, S>, HostError> {
-        let (handle, task) = prepare(machine, setup, Volatile)?;
+        let (handle, task) = prepare(machine, setup, |_| Ok(Volatile))?;
         tokio::spawn(task.run());
         Ok(handle)
     }
@@ -55,7 +49,7 @@ impl Host {
         machine: M,
         setup: Setup<M, S>,
     ) -> Result<Handle<M, S>, HostError> {
-        in_thread(machine, setup, Volatile)
+        in_thread(machine, setup, |_| Ok(Volatile))
     }
 }
 
@@ -66,7 +60,8 @@ mod durable {
     use serde::Serialize;
 
     use super::{Host, in_thread, prepare};
-    use crate::keep::Disk;
+    use crate::keep::Stored;
+    use crate::parts::Disk;
     use crate::setup::Setup;
     use crate::{Handle, HostError, Hosted};
 
@@ -97,7 +92,7 @@ mod durable {
             S: Send + Sync + 'static,
             B: Serialize + Send + 'static,
         {
-            let (handle, task) = prepare(machine, setup, Disk::new(store, base))?;
+            let (handle, task) = prepare(machine, setup, stored(store, base))?;
             tokio::spawn(task.run());
             Ok(handle)
         }
@@ -117,7 +112,17 @@ mod durable {
             S: Send + Sync + 'static,
             B: Serialize + Send + 'static,
         {
-            in_thread(machine, setup, Disk::new(store, base))
+            in_thread(machine, setup, stored(store, base))
+        }
+    }
+
+    fn stored<M, B: Serialize, F: Fn(&M) -> B>(
+        store: Store,
+        base: F,
+    ) -> impl FnOnce(&M) -> Result<Stored<F>, HostError> {
+        move |machine| {
+            let disk = Disk::new(store, &base(machine))?;
+            Ok(Stored { disk, base })
         }
     }
 }
@@ -125,32 +130,13 @@ mod durable {
 fn in_thread<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
     machine: M,
     setup: Setup<M, S>,
-    keep: K,
+    keep: impl FnOnce(&M) -> Result<K, HostError> + Send + 'static,
 ) -> Result<Handle<M, S>, HostError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(HostError::Thread)?;
-    let (started, outcome) = sync_channel(1);
-    let host = move || {
-        runtime.block_on(async {
-            let (outcome, task) = match prepare(machine, setup, keep) {
-                Ok((handle, task)) => (Ok(handle), Some(task)),
-                Err(error) => (Err(error), None),
-            };
-            // A caller that was cancelled has dropped the handle, which ends the host.
-            drop(started.send(outcome));
-            if let Some(task) = task {
-                task.run().await;
-            }
-        });
+    let prepare = async move || {
+        let (handle, task) = prepare(machine, setup, keep)?;
+        Ok((handle, task.run()))
     };
-    thread::Builder::new()
-        .name("selvedge-host".to_owned())
-        .spawn(host)
-        .map_err(HostError::Thread)?;
-    let ended = |_| HostError::Thread(std::io::Error::other("the thread ended"));
-    outcome.recv().map_err(ended)?
+    parts::in_thread("selvedge-host", prepare, HostError::Thread)
 }
 
 /// A handle and its task, which does not run yet.
@@ -159,7 +145,7 @@ type Prepared<M, S, K> = (Handle<M, S>, Task<M, S, K>);
 fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
     machine: M,
     setup: Setup<M, S>,
-    mut keep: K,
+    keep: impl FnOnce(&M) -> Result<K, HostError>,
 ) -> Result<Prepared<M, S, K>, HostError> {
     let (me, budget) = (setup.me, setup.frame_budget);
     let overhead = setup.seal.as_ref().map_or(0, |_| OVERHEAD);
@@ -175,7 +161,7 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
     if setup.heartbeat == Some(Span::ZERO) {
         return Err(HostError::Heartbeat);
     }
-    let rng = generator(setup.random_seed)?;
+    let rng = parts::generator(setup.random_seed).map_err(HostError::Entropy)?;
     let senders = setup.peers.len().saturating_add(setup.learned);
     let sealing = match setup.seal {
         Some(seal) => {
@@ -184,10 +170,12 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
         }
         None => None,
     };
-    let socket = bind(setup.listen)?;
-    let address = socket.local_addr().map_err(HostError::Socket)?;
-    let peers = Peers::new(me.id, address, setup.peers, setup.learned)?;
-    keep.start(&machine)?;
+    let address = setup.listen;
+    let bound = setup.transport.bind(address);
+    let socket = bound.map_err(|source| HostError::Listen { address, source })?;
+    let address = socket.local();
+    let peers = Peers::new(me.id, &*socket, setup.peers, setup.learned)?;
+    let keep = keep(&machine)?;
 
     let counters = Arc::new(Counters::default());
     let (shared, port) = shared::channel(setup.limits, (setup.view)(&machine));
@@ -206,7 +194,7 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
         view: setup.view,
         last: setup.last,
         rng,
-        start: Instant::now(),
+        clock: Clock::start(),
         port,
         counters: Arc::clone(&counters),
         end,
@@ -224,24 +212,4 @@ fn prepare<M: Hosted, S: Send + Sync + 'static, K: Keep<M>>(
         end: ended,
     };
     Ok((handle, task))
-}
-
-fn bind(listen: Listen) -> Result<tokio::net::UdpSocket, HostError> {
-    let socket = match listen {
-        Listen::With(socket) => socket,
-        Listen::At(address) => {
-            UdpSocket::bind(address).map_err(|source| HostError::Listen { address, source })?
-        }
-    };
-    socket.set_nonblocking(true).map_err(HostError::Socket)?;
-    tokio::net::UdpSocket::from_std(socket).map_err(HostError::Socket)
-}
-
-fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {
-    if let Some(seed) = seed {
-        return Ok(ChaCha12Rng::seed_from_u64(seed));
-    }
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(HostError::Entropy)?;
-    Ok(ChaCha12Rng::from_seed(bytes))
 }

@@ -2,8 +2,9 @@
 //!
 //! A [`Machine`] does no I/O. [`Host::start`] gives it all that it needs: a socket, a clock, timers,
 //! a generator, frames around its messages, and optionally encryption
-//! ([`Setup::seal`]) and storage (`Host::start_durable`). It returns a [`Handle`], through which threads
-//! and tasks submit commands, read events and a published snapshot, and end the host.
+//! ([`Setup::seal`]), another [`transport`] than UDP, and storage (`Host::start_durable`). It returns
+//! a [`Handle`], through which threads and tasks submit commands, read events and a published
+//! snapshot, and end the host.
 //!
 //! ```
 //! use selvedge_core::wire::{self, bytes_len};
@@ -104,7 +105,7 @@
 //! One task owns the [`Driver`](selvedge_core::Driver), the socket, the generator and the store. It
 //! works in rounds: it takes the datagrams, commands and timers that are there, up to a bound, stores the
 //! facts of the round in one write, carries out its effects, publishes, and answers. The machine takes
-//! no input while a write is under way.
+//! no input while a write is under way. A host of your own can use its [`parts`].
 //!
 //! # Features
 //!
@@ -120,25 +121,27 @@
 )]
 
 mod beats;
+mod blocking;
 mod error;
 mod handle;
 mod host;
 mod keep;
+pub mod parts;
 mod peers;
-mod sealing;
 mod setup;
 mod task;
 mod traffic;
+pub mod transport;
 
 use selvedge_core::Machine;
 use selvedge_core::wire;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use blocking::block_on;
 pub use error::{HostError, RunError};
 pub use handle::{Error, Handle};
 pub use host::Host;
-pub use selvedge_core::shared::block_on;
 pub use setup::Setup;
 pub use traffic::Traffic;
 

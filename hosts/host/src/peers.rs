@@ -1,11 +1,12 @@
 //! The addresses of other nodes.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use selvedge_core::NodeId;
 
 use crate::HostError;
+use crate::transport::{Datagrams, canonical, reachable};
 
 /// Addresses in the form in which the socket reports them.
 #[derive(Debug)]
@@ -20,17 +21,21 @@ impl Peers {
     /// Passes over `me`, so that all nodes can have one list.
     pub(crate) fn new(
         me: NodeId,
-        local: SocketAddr,
+        socket: &dyn Datagrams,
         mut listed: BTreeMap<NodeId, SocketAddr>,
         limit: usize,
     ) -> Result<Self, HostError> {
         listed.remove(&me);
         for (&id, address) in &mut listed {
-            *address = on_socket(local, *address).ok_or(HostError::Peer {
-                id,
-                address: *address,
-                listen: local,
-            })?;
+            *address = canonical(*address);
+            if !reachable(*address) || !socket.reaches(*address) {
+                let (address, listen) = (*address, socket.local());
+                return Err(HostError::Peer {
+                    id,
+                    address,
+                    listen,
+                });
+            }
         }
         let learned = BTreeMap::new();
         Ok(Self {
@@ -73,21 +78,5 @@ impl Peers {
         if !self.listed.contains_key(&id) {
             self.learned.insert(id, source);
         }
-    }
-}
-
-/// The address as a socket at `local` reports it. `None` where that socket cannot send to it.
-fn on_socket(local: SocketAddr, address: SocketAddr) -> Option<SocketAddr> {
-    let ip = address.ip().to_canonical();
-    if ip.is_unspecified() || ip.is_multicast() || address.port() == 0 {
-        return None;
-    }
-    match (local.ip(), ip) {
-        (IpAddr::V4(_), IpAddr::V4(_)) => Some(SocketAddr::new(ip, address.port())),
-        (IpAddr::V6(any), IpAddr::V4(ip)) if any.is_unspecified() => {
-            Some(SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()))
-        }
-        (IpAddr::V6(_), IpAddr::V6(_)) => Some(address),
-        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => None,
     }
 }

@@ -6,10 +6,13 @@ use std::net::{SocketAddr, UdpSocket};
 use selvedge_core::{Machine, Member, NodeId, Span, shared};
 use selvedge_seal::Seal;
 
+use crate::transport::{Transport, Udp};
+
 /// The settings of a host: the node, its address, and all that differs from the defaults.
 ///
 /// | setting | unit, range | default |
 /// |---|---|---|
+/// | [`transport`](Self::transport) | | [`Udp`] |
 /// | [`peers`](Self::peers) | any number of nodes, each with one address | none |
 /// | [`learn_addresses`](Self::learn_addresses) | number of nodes beside the peers | 0: the host delivers messages of peers alone |
 /// | [`heartbeat`](Self::heartbeat) | from 1 µs | none: the application reports changes of membership |
@@ -22,7 +25,8 @@ use selvedge_seal::Seal;
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
 pub struct Setup<M: Machine, S = ()> {
     pub(crate) me: Member,
-    pub(crate) listen: Listen,
+    pub(crate) listen: SocketAddr,
+    pub(crate) transport: Box<dyn Transport>,
     pub(crate) peers: BTreeMap<NodeId, SocketAddr>,
     pub(crate) learned: usize,
     pub(crate) heartbeat: Option<Span>,
@@ -40,12 +44,6 @@ pub(crate) type Identity<M> = Box<dyn Fn(&M) -> Member + Send>;
 /// Accepts the event after which the host ends.
 pub(crate) type IsLast<M> = Box<dyn Fn(&<M as Machine>::Event) -> bool + Send>;
 
-#[derive(Debug)]
-pub(crate) enum Listen {
-    At(SocketAddr),
-    With(UdpSocket),
-}
-
 impl<M: Machine> Setup<M> {
     /// The node `me`, which listens at `address`. Port 0 lets the system choose one
     /// ([`Handle::address`](crate::Handle::address)).
@@ -55,20 +53,23 @@ impl<M: Machine> Setup<M> {
     /// ([`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock)).
     #[must_use]
     pub fn new(me: Member, address: SocketAddr) -> Self {
-        Self::with(me, Listen::At(address))
+        Self::with(me, address, Udp::new())
     }
 
     /// The node `me` with a socket that is bound already, for instance with a port that the
     /// system chose, or from a service manager.
     #[must_use]
     pub fn bound(me: Member, socket: UdpSocket) -> Self {
-        Self::with(me, Listen::With(socket))
+        let unknown = |_| SocketAddr::from(([0; 4], 0));
+        let address = socket.local_addr().unwrap_or_else(unknown);
+        Self::with(me, address, Udp::bound(socket))
     }
 
-    fn with(me: Member, listen: Listen) -> Self {
+    fn with(me: Member, listen: SocketAddr, transport: Udp) -> Self {
         Self {
             me,
             listen,
+            transport: Box::new(transport),
             peers: BTreeMap::new(),
             learned: 0,
             heartbeat: None,
@@ -84,6 +85,13 @@ impl<M: Machine> Setup<M> {
 }
 
 impl<M: Machine, S> Setup<M, S> {
+    /// Sets the transport of datagrams, for instance over another medium, or with faults.
+    #[must_use]
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Box::new(transport);
+        self
+    }
+
     /// The other nodes and their addresses, which never change. An entry for this node is passed
     /// over, so that all nodes can have one list. Multicasts go to each of them.
     #[must_use]
@@ -138,6 +146,7 @@ impl<M: Machine, S> Setup<M, S> {
         Setup {
             me: self.me,
             listen: self.listen,
+            transport: self.transport,
             peers: self.peers,
             learned: self.learned,
             heartbeat: self.heartbeat,

@@ -1,28 +1,27 @@
 //! The task that runs one machine.
 
-use core::future;
+use core::future::{self, poll_fn};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use chacha20::ChaCha12Rng;
-use selvedge::FrameError;
 use selvedge::frame;
 use selvedge_core::shared::{Closed, Port, Reply, Request};
 use selvedge_core::wire::{self, Message as _, SEALED};
 use selvedge_core::{Delta, Driver, Effect, Input, Machine, Member, NodeId, Span, Time};
 use serde::Serialize;
-use tokio::net::UdpSocket;
 use tokio::sync::watch;
-use tokio::time::{Duration, Instant, sleep, sleep_until};
+use tokio::time::{Duration, sleep, sleep_until};
 
 use crate::beats::{Beats, Here};
 use crate::handle::{Command, End, Hosting, Look};
 use crate::keep::Keep;
+use crate::parts::{Clock, Sealing};
 use crate::peers::Peers;
-use crate::sealing::{Sealing, count};
 use crate::setup::{Identity, IsLast};
 use crate::traffic::Counters;
+use crate::transport::Datagrams;
 use crate::{Hosted, RunError};
 
 /// The most datagrams, and the most commands, of one round.
@@ -42,7 +41,7 @@ type MessageOf<M> = <M as Machine>::Message;
 pub(crate) struct Task<M: Hosted, S, K> {
     pub(crate) driver: Driver<M>,
     pub(crate) keep: K,
-    pub(crate) socket: UdpSocket,
+    pub(crate) socket: Box<dyn Datagrams>,
     pub(crate) peers: Peers,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) beats: Option<Beats>,
@@ -55,7 +54,7 @@ pub(crate) struct Task<M: Hosted, S, K> {
     pub(crate) view: Box<dyn Fn(&M) -> S + Send>,
     pub(crate) last: Option<IsLast<M>>,
     pub(crate) rng: ChaCha12Rng,
-    pub(crate) start: Instant,
+    pub(crate) clock: Clock,
     pub(crate) port: Port<Hosting<M>, S>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) end: watch::Sender<End>,
@@ -121,20 +120,22 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
         while !self.is_over {
             let beat = self.beats.as_ref().map(Beats::next);
             let deadline = self.driver.deadline().into_iter().chain(beat).min();
-            let deadline = deadline.map(|at| self.instant(at));
+            let deadline = deadline.map(|at| self.clock.instant(at));
             let due = async {
                 match deadline {
                     Some(at) => sleep_until(at).await,
                     None => future::pending().await,
                 }
             };
+            let socket = &mut self.socket;
             tokio::select! {
                 request = self.port.recv() => match request {
                     Ok(request) => self.answer(request),
                     Err(Closed) => return Ok(()),
                 },
-                // An error shows in the receive.
-                _ready = self.socket.readable() => {}
+                received = poll_fn(|cx| socket.poll_recv(cx, &mut buffer)) => {
+                    self.take(received, &buffer);
+                }
                 () = due => {}
             }
             // All that has arrived meanwhile shares a write to the disk. Answers may lie in the socket for
@@ -242,17 +243,23 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             if self.is_full() {
                 return;
             }
-            match self.socket.try_recv_from(buffer) {
-                Ok((len, source)) => {
-                    self.errors = 0;
-                    self.receive(buffer.get(..len).unwrap_or_default(), source);
-                }
+            match self.socket.try_recv(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // For instance that an earlier datagram had no receiver.
-                Err(_) => {
-                    self.errors = self.errors.saturating_add(1);
-                    self.counters.network_errors.add(1);
-                }
+                received => self.take(received, buffer),
+            }
+        }
+    }
+
+    fn take(&mut self, received: io::Result<(usize, SocketAddr)>, buffer: &[u8]) {
+        match received {
+            Ok((len, source)) => {
+                self.errors = 0;
+                self.receive(buffer.get(..len).unwrap_or_default(), source);
+            }
+            // For instance that an earlier datagram had no receiver.
+            Err(_) => {
+                self.errors = self.errors.saturating_add(1);
+                self.counters.network_errors.add(1);
             }
         }
     }
@@ -260,8 +267,11 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
     /// Takes a datagram. Any bytes may come.
     fn receive(&mut self, bytes: &[u8], source: SocketAddr) {
         let counters = Arc::clone(&self.counters);
-        counters.received.add(1);
-        counters.received_bytes.add(bytes.len() as u64);
+        counters.count_received(bytes.len());
+        // Forged: an answer would come back to this node.
+        if source == self.socket.local() {
+            return counters.wrong_sender.add(1);
+        }
         if bytes.len() > self.budget {
             return counters.oversize.add(1);
         }
@@ -280,7 +290,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
             }
             Some(sealing) => match sealing.open(kind, bytes, now) {
                 Ok((sealer, frame)) => (Some(sealer), frame),
-                Err(unopened) => return count(&counters, unopened),
+                Err(unopened) => return counters.count_unopened(unopened),
             },
         };
         let budget = self.frame_budget;
@@ -291,7 +301,7 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
         };
         let (from, message) = match decoded {
             Ok(decoded) => decoded,
-            Err(error) => return count_error(&counters, error),
+            Err(error) => return counters.count_no_frame(error),
         };
         if from.id == self.me || sealer.is_some_and(|sealer| sealer != from.id) {
             return counters.wrong_sender.add(1);
@@ -398,33 +408,14 @@ impl<M: Hosted, S: Send + Sync + 'static, K: Keep<M>> Task<M, S, K> {
                 Err(_exhausted) => return,
             },
         };
-        match self.socket.send_to(datagram, address).await {
-            Ok(len) => {
-                self.counters.sent.add(1);
-                self.counters.sent_bytes.add(len as u64);
-            }
+        let socket = &mut self.socket;
+        match poll_fn(|cx| socket.poll_send(cx, datagram, address)).await {
+            Ok(len) => self.counters.count_sent(len),
             Err(_) => self.counters.network_errors.add(1),
         }
     }
 
     fn now(&self) -> Time {
-        Time::since_start(self.start.elapsed())
+        self.clock.now()
     }
-
-    /// When a moment of this host's clock comes; a far one counts as a year from the start.
-    fn instant(&self, time: Time) -> Instant {
-        const YEAR: u64 = 365 * 24 * 3_600 * 1_000_000;
-        self.start + Duration::from_micros(time.0.min(YEAR))
-    }
-}
-
-fn count_error(counters: &Counters, error: FrameError) {
-    let counter = match error {
-        FrameError::Oversize { .. } => &counters.oversize,
-        FrameError::Sealed => &counters.sealed,
-        FrameError::Version { .. } => &counters.wrong_version,
-        FrameError::Kind { .. } => &counters.wrong_kind,
-        FrameError::Malformed => &counters.malformed,
-    };
-    counter.add(1);
 }

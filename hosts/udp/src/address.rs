@@ -8,9 +8,11 @@
 //! The scope of a link-local address (`fe80::1%eth0`) is not written, because each host numbers its
 //! own interfaces. The reader uses its own interface to that link.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use thiserror::Error;
+
+pub use selvedge_host::transport::{canonical, names_many, reachable};
 
 /// The most addresses that a node announces.
 pub const LIMIT: usize = 4;
@@ -138,32 +140,6 @@ pub(crate) fn on_link(mut address: SocketAddr, link: Option<u32>) -> SocketAddr 
 /// any link.
 pub(crate) fn same(one: SocketAddr, other: SocketAddr) -> bool {
     one == other || on_link(one, scope(other)) == on_link(other, scope(one))
-}
-
-/// Returns true if `address` is one host and port, so that others can send to it.
-#[must_use]
-pub fn reachable(address: SocketAddr) -> bool {
-    address.port() != 0 && !address.ip().is_unspecified() && !names_many(address.ip())
-}
-
-/// Returns true for an address of many hosts: a multicast group, or the broadcast address.
-#[must_use]
-pub fn names_many(ip: IpAddr) -> bool {
-    match ip.to_canonical() {
-        IpAddr::V4(ip) => ip.is_multicast() || ip == Ipv4Addr::BROADCAST,
-        IpAddr::V6(ip) => ip.is_multicast(),
-    }
-}
-
-/// The IPv4 address for an IPv6 address that maps it (`::ffff:192.0.2.1`), as sockets of both
-/// families show them; any other address unchanged.
-#[must_use]
-pub fn canonical(address: SocketAddr) -> SocketAddr {
-    match (address, address.ip().to_canonical()) {
-        (SocketAddr::V6(_), ip @ IpAddr::V4(_)) => SocketAddr::new(ip, address.port()),
-        // The address with its scope.
-        _ => address,
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The one place that reads a clock.
+//! Readings of the system's clock.
 
 use std::time::UNIX_EPOCH;
 
-use selvedge_core::{Incarnation, Span, Time};
-use tokio::time::{Instant, sleep};
+use selvedge_core::{Incarnation, Span};
+use tokio::time::sleep;
 
 /// The beginning of 2020, before Selvedge existed: a system clock before that was never set.
 const NEVER_SET: Span = Span::secs(1_577_836_800);
@@ -44,41 +44,6 @@ pub(crate) fn epoch(length: Span) -> (u64, Span) {
     let since_1970: Span = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
     let left = Span(length.0 - since_1970.0 % length.0);
     (since_1970.0 / length.0, left.min(LOOK))
-}
-
-/// A clock of a host. Hosts that share one can compare their times.
-///
-/// It is [`std::time::Instant`]: it continues while the process is stopped. On Linux and macOS it
-/// stands still while the machine is suspended, which leases do not survive, see
-/// [`Handle::leads_until`](super::Handle::leads_until).
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    start: Instant,
-}
-
-impl Clock {
-    /// A clock that starts now.
-    #[must_use]
-    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-    pub fn start() -> Self {
-        Self {
-            start: Instant::now(),
-        }
-    }
-
-    /// The present time.
-    #[must_use]
-    pub fn now(&self) -> Time {
-        Time::since_start(self.start.elapsed())
-    }
-
-    /// The moment of a time of this clock; a time in the far future counts as a year from the
-    /// start.
-    #[must_use]
-    pub fn instant(&self, time: Time) -> Instant {
-        const YEAR: u64 = 365 * 24 * 3_600 * 1_000_000;
-        self.start + core::time::Duration::from_micros(time.0.min(YEAR))
-    }
 }
 
 #[cfg(test)]

@@ -7,11 +7,11 @@ use selvedge::{Coordination, Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
 use selvedge_core::{Effect, Incarnation, Member, NodeId};
 use selvedge_groups::Begin;
+use selvedge_host::parts::Disk;
 use selvedge_kgroup as kgroup;
 use selvedge_store::redb::StorageBackend;
 use selvedge_store::{Found, Schema, Store, StoreError};
 use serde::{Deserialize, Serialize};
-use tokio::task::JoinHandle;
 
 const SCHEMA: Schema = Schema {
     file: "node.redb",
@@ -98,17 +98,19 @@ impl Facts {
             facts.extend(since);
         }
         let is_first = coordination.begin == Begin::First;
-        let mut keeping = Keeping {
+        let base = Base {
+            me,
+            is_first,
+            facts,
+        };
+        let keeping = Keeping {
             me,
             is_life_stored: true,
             is_first,
             barrier: Barrier::new(WAITING),
-            disk: Disk::Free(self.store),
+            disk: Disk::new(self.store, &base)?,
+            written: None,
         };
-        let base = keeping.base(facts);
-        if let Disk::Free(store) = &mut keeping.disk {
-            store.rebase(&base, |_| Ok(()))?;
-        }
         Ok((keeping, base.facts))
     }
 }
@@ -132,13 +134,8 @@ pub(crate) struct Keeping {
     is_first: bool,
     barrier: Barrier<Waiting>,
     disk: Disk,
-}
-
-#[derive(Debug)]
-enum Disk {
-    Free(Store),
-    Writes(Mark, JoinHandle<(Store, Result<(), StoreError>)>),
-    Failed,
+    /// The last fact of the write that is under way.
+    written: Option<Mark>,
 }
 
 impl Keeping {
@@ -169,46 +166,28 @@ impl Keeping {
 
     /// Begins to write the new facts, if there are some and no write is in progress.
     pub(crate) fn write(&mut self, node: &Node) {
-        if self.barrier.unstored() == 0 {
+        if self.barrier.unstored() == 0 || !self.disk.is_free() {
             return;
         }
-        let mut store = match core::mem::replace(&mut self.disk, Disk::Failed) {
-            Disk::Free(store) => store,
-            busy @ (Disk::Writes(..) | Disk::Failed) => {
-                self.disk = busy;
-                return;
-            }
-        };
         let mut facts = Vec::new();
-        let mark = self.barrier.write(|it| facts.extend(fact(it).cloned()));
-        let Some(mark) = mark else {
-            self.disk = Disk::Free(store);
+        self.written = self.barrier.write(|it| facts.extend(fact(it).cloned()));
+        if self.written.is_none() {
             return;
-        };
-        let is_due = !self.is_life_stored || store.is_due(facts.len());
+        }
+        let is_due = !self.is_life_stored || self.disk.is_due(facts.len());
         let groups = node.kgroup().filter(|_| is_due);
         let base = groups.map(|it| self.base(it.groups().stored().collect()));
         self.is_life_stored |= base.is_some();
-        let writes = tokio::task::spawn_blocking(move || {
-            let done = match &base {
-                Some(base) => store.rebase(base, |_| Ok(())),
-                None => store.append(&facts),
-            };
-            (store, done)
-        });
-        self.disk = Disk::Writes(mark, writes);
+        self.disk.write(base, facts);
     }
 
     /// Waits for the present write, and returns the effects behind it; without one, waits for ever.
     pub(crate) async fn written(&mut self) -> Result<Vec<Waiting>, String> {
-        let Disk::Writes(mark, writes) = &mut self.disk else {
+        let Some(mark) = self.written else {
             return core::future::pending().await;
         };
-        let (mark, written) = (*mark, writes.await);
-        self.disk = Disk::Failed;
-        let (store, done) = written.map_err(|it| it.to_string())?;
-        done.map_err(|it| it.to_string())?;
-        self.disk = Disk::Free(store);
+        self.disk.written().await.map_err(|it| it.to_string())?;
+        self.written = None;
         let mut free = Vec::new();
         self.barrier.stored(mark, |it| free.push(it));
         free.retain(|it| fact(it).is_none());
@@ -216,10 +195,8 @@ impl Keeping {
     }
 
     /// Waits for the present write, if there is one. Then the folder is free.
-    pub(crate) async fn close(self) {
-        if let Disk::Writes(_, writes) = self.disk {
-            drop(writes.await);
-        }
+    pub(crate) async fn close(mut self) {
+        drop(self.disk.written().await);
     }
 
     const fn base(&self, facts: Vec<Fact>) -> Base {

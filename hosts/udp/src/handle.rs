@@ -12,8 +12,9 @@ use selvedge_membership as membership;
 use selvedge::Reject;
 
 use crate::service::{Answer, Command, Error, NodeService, Refused};
+use crate::traffic::Traffic;
 use crate::watch::Watches;
-use crate::{Clock, MemberInfo, NodeState, Observed, Traffic, block_on};
+use crate::{Clock, MemberInfo, NodeState, Observed, block_on};
 
 /// A running node, to clone into every thread and task that needs it.
 ///

@@ -1,18 +1,16 @@
 //! The start of a node.
 
 use std::sync::Arc;
-use std::sync::mpsc::sync_channel;
-use std::thread;
 
-use chacha20::ChaCha12Rng;
-use rand_core::SeedableRng;
 use selvedge_core::{Driver, Member, shared};
+use selvedge_host::parts;
 use selvedge_membership::{Command, Metadata, Phase};
 
 use selvedge::{ConfigError, Coordination, Election, Exclusion, Node};
 use selvedge_kgroup as kgroup;
 use selvedge_seal::{Epoch, OVERHEAD};
 
+use crate::directory::Directory;
 use crate::error::HostError;
 use crate::gates::Gates;
 use crate::notice::Paces;
@@ -24,8 +22,9 @@ use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
 use crate::setup::Setup;
 use crate::task::{Epochs, Progress, Task};
+use crate::traffic::Traffic;
 use crate::watch::Watches;
-use crate::{Directory, Handle, MAX_NODE_ID, NodeEvent, NodeState, Traffic, address, new_life};
+use crate::{Handle, MAX_NODE_ID, NodeEvent, NodeState, address, new_life};
 
 /// The starter of nodes.
 #[derive(Clone, Copy, Debug)]
@@ -53,34 +52,11 @@ impl Host {
     /// # Errors
     /// The errors of [`start`](Self::start), and when the system gives no thread for the node.
     pub fn blocking_start(setup: Setup) -> Result<Handle, HostError> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(HostError::Thread)?;
-        let (started, outcome) = sync_channel(1);
-        let node = move || {
-            runtime.block_on(async {
-                match prepare(setup).await {
-                    Ok((handle, task)) => {
-                        // A caller that has stopped waiting has dropped the handle, which ends the
-                        // node.
-                        let _waited_for = started.send(Ok(handle)).is_ok();
-                        task.run().await;
-                    }
-                    Err(error) => {
-                        let _waited_for = started.send(Err(error)).is_ok();
-                    }
-                }
-            });
-            // A name that is being looked up may take half a minute.
-            runtime.shutdown_background();
+        let prepare = async move || {
+            let (handle, task) = prepare(setup).await?;
+            Ok((handle, task.run()))
         };
-        thread::Builder::new()
-            .name("selvedge-node".to_owned())
-            .spawn(node)
-            .map_err(HostError::Thread)?;
-        let ended = |_| HostError::Thread(std::io::Error::other("the thread ended"));
-        outcome.recv().map_err(ended)?
+        parts::in_thread("selvedge-node", prepare, HostError::Thread)
     }
 }
 
@@ -91,7 +67,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         return Err(HostError::Id { id });
     }
     places::check(&setup)?;
-    let rng = generator(setup.random_seed)?;
+    let rng = parts::generator(setup.random_seed).map_err(HostError::Entropy)?;
     let incarnation = match setup.life {
         Some(life) => life,
         None => new_life().await.map_err(HostError::Entropy)?,
@@ -221,13 +197,4 @@ fn held_to(mut coordination: Coordination, frame_budget: u16) -> Result<Coordina
         coordination.site = Arc::new(site.map_err(kgroup::Reject::from)?);
     }
     Ok(coordination)
-}
-
-fn generator(seed: Option<u64>) -> Result<ChaCha12Rng, HostError> {
-    if let Some(seed) = seed {
-        return Ok(ChaCha12Rng::seed_from_u64(seed));
-    }
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(HostError::Entropy)?;
-    Ok(ChaCha12Rng::from_seed(bytes))
 }

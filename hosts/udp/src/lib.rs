@@ -40,7 +40,7 @@
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
-//! | a datagram that is no frame of the mesh is dropped and counted ([`Traffic`]) | |
+//! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
 //! | a seed's name is looked up while the seed does not answer, and while it has this node's own addresses alone and no other node is known ([`NodeEvent::Seed`]) | [`Seed::named`], [`Seed::found_later`], [`Seed::found_by`] |
 //! | a node reports with the error when all its sends fail ([`NodeEvent::Unsent`], [`NodeState::is_mute`]) | after three in a row and two periods |
@@ -161,7 +161,7 @@
 //!
 //! # How it works
 //!
-//! One task owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`] and the
+//! One task owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`](discovery::Directory) and the
 //! generator. Handles reach it through [`selvedge_core::shared`].
 //!
 //! A node announces its addresses as its metadata ([`address`]), so that members learn of one
@@ -177,7 +177,8 @@
 //! datagrams of the member, or the first update about it, arrived, else the interface of its own
 //! link-local address.
 //!
-//! The socket is a [`Transport`]: [`Udp`], or for tests [`Faulty`] around it.
+//! The socket is a [`Transport`](transport::Transport): [`Udp`](transport::Udp), or for tests
+//! [`Faulty`](faults::Faulty) around it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -188,14 +189,13 @@
 )]
 
 pub mod address;
-mod blocking;
 mod clock;
 mod coordination;
 mod directory;
 mod error;
 mod event;
 mod facts;
-mod faulty;
+pub mod faults;
 mod gates;
 mod handle;
 mod host;
@@ -210,34 +210,36 @@ mod sends;
 mod service;
 mod setup;
 mod task;
-mod traffic;
-mod transport;
-mod udp;
+pub mod traffic;
 mod watch;
 
-pub use blocking::block_on;
-pub use clock::{Clock, new_life};
+pub use clock::new_life;
 pub use coordination::Map;
-pub use directory::{Directory, MAX_NODE_ID};
+pub use directory::MAX_NODE_ID;
 pub use error::HostError;
-pub use event::{MemberInfo, NodeEvent, NodeState, Observed, Twin, Unsent};
+pub use event::{MemberInfo, NodeEvent, NodeState, Observed};
 pub use facts::Facts;
-pub use faulty::{FaultControl, FaultCounts, Faults, Faulty};
 pub use gates::{Gate, Guard, NoEntry};
 pub use handle::{Events, Handle};
 pub use host::Host;
 pub use locks::LockError;
-pub use seeds::{Seed, SeedFound, SeedNews};
+pub use seeds::Seed;
 pub use service::{Error, Refused};
 pub use setup::Setup;
-pub use traffic::{Counter, Traffic, TrafficReport};
-pub use transport::{Datagrams, Transport};
-pub use udp::Udp;
 pub use watch::Watch;
+
+/// The addresses of members, and news about seeds and about this node itself.
+pub mod discovery {
+    pub use crate::directory::Directory;
+    pub use crate::event::{Twin, Unsent};
+    pub use crate::seeds::{SeedFound, SeedNews};
+}
 
 pub use selvedge;
 pub use selvedge::Election;
 pub use selvedge::core::{FencingToken, Member, NodeId, Span};
+pub use selvedge_host::parts::Clock;
+pub use selvedge_host::{block_on, transport};
 pub use selvedge_seal as seal;
 pub use selvedge_store as store;
 

@@ -8,13 +8,13 @@ use core::time::Duration;
 
 use selvedge_camera::sections::Name;
 use selvedge_core::Member;
+use selvedge_core::shared::block_on_for;
 use selvedge_core::shared::gate::{EnterError, Limits};
-use selvedge_core::shared::{self, block_on_for};
 use thiserror::Error;
 
 use crate::gates::{Gate, Guard, NoEntry, Settings};
 use crate::service::{Answer, Command, Error, misplaced};
-use crate::{Handle, block_on, blocking};
+use crate::{Handle, block_on};
 
 impl Handle {
     /// Takes the lock of this name: waits until no other thread, task or node has it. Its guard
@@ -77,14 +77,13 @@ impl Handle {
     /// In a task, see [`block_on`](crate::block_on).
     #[track_caller]
     pub fn blocking_lock_timeout(&self, name: Name, timeout: Duration) -> Result<Guard, LockError> {
-        blocking::check();
-        let gate = shared::block_on(self.gate(name))?;
+        let gate = block_on(self.gate(name))?;
         let mut enters = pin!(gate.enter());
         // A user is woken when its turn has come or never will, and not before: so when this gives
         // up the time has passed.
         match block_on_for(enters.as_mut(), timeout) {
             Some(entered) => Ok(entered?),
-            None => shared::block_on(self.enter_until(name, enters, ready(()))),
+            None => block_on(self.enter_until(name, enters, ready(()))),
         }
     }
 

@@ -1,61 +1,28 @@
-//! Sealing and opening of a task's datagrams.
+//! Sealing of a node's datagrams, and later starts of the node itself.
 
 use selvedge_core::{NodeId, Time};
+use selvedge_host::parts;
+use selvedge_seal::{Epoch, Seal, since_1970};
 
-use selvedge_seal::{Epoch, Keyring, Opener, Seal, Sealer, Unopened, since_1970};
-
-use crate::Traffic;
 use crate::notice::Later;
 
-/// The sealer and the opener, with their buffers.
+/// The sealing of a host, and the starts of this node.
 pub(crate) struct Sealing {
-    me: NodeId,
-    keyring: Keyring,
-    group: String,
-    epoch: Epoch,
+    pub(crate) datagrams: parts::Sealing,
     /// The start of this node, by the host's clock.
     started: Time,
     /// A start of this node that was ahead of the system's clock at its first notice.
     ahead: Option<Epoch>,
-    pub(crate) sealer: Sealer,
-    opener: Opener,
-    pub(crate) datagram: Vec<u8>,
-    pub(crate) opened: Vec<u8>,
 }
 
 impl Sealing {
-    /// The number of senders beyond the members of a list: nodes come and go.
-    const SPARE: usize = 64;
-
     pub(crate) fn new(seal: Seal, me: NodeId, start: (Epoch, Time), members: usize) -> Self {
         let (epoch, started) = start;
-        let sealer = Sealer::new(&seal.keyring, &seal.group, me, epoch);
-        let limit = members.saturating_add(Self::SPARE);
-        let mut opener = Opener::new(seal.keyring.clone(), seal.group.clone(), limit);
-        opener.set_rate(seal.rate);
         Self {
-            me,
-            keyring: seal.keyring,
-            group: seal.group,
-            epoch,
+            datagrams: parts::Sealing::new(seal, me, epoch, members),
             started,
             ahead: None,
-            sealer,
-            opener,
-            datagram: Vec::new(),
-            opened: Vec::new(),
         }
-    }
-
-    /// Opens a datagram. The system's clock is read each time, because it may be set meanwhile.
-    pub(crate) fn open(
-        &mut self,
-        kind: u8,
-        datagram: &[u8],
-        now: Time,
-    ) -> Result<NodeId, Unopened> {
-        self.opener.set_clock(now, since_1970());
-        self.opener.open(kind, datagram, now, &mut self.opened)
     }
 
     /// Handles other nodes' refusal of this node because of a later start. If that was a former
@@ -75,30 +42,8 @@ impl Sealing {
         let Ok(epoch) = Epoch::now() else {
             return false;
         };
-        self.sealer = Sealer::new(&self.keyring, &self.group, self.me, epoch);
-        (self.epoch, self.ahead) = (epoch, None);
+        self.datagrams.set_epoch(epoch);
+        self.ahead = None;
         true
     }
-
-    /// The epoch of this start of this node.
-    pub(crate) const fn epoch(&self) -> Epoch {
-        self.epoch
-    }
-
-    /// The latest start of a node, as far as its datagrams were opened.
-    pub(crate) fn latest(&self, sender: NodeId) -> Option<Epoch> {
-        self.opener.epoch(sender)
-    }
-}
-
-/// Counts a datagram that was not opened.
-pub(crate) fn count(traffic: &Traffic, unopened: Unopened) {
-    let counter = match unopened {
-        Unopened::NotSealed => &traffic.unsealed,
-        Unopened::WrongKey => &traffic.wrong_key,
-        Unopened::OldEpoch(_) => &traffic.old_epoch,
-        Unopened::Replayed(_) | Unopened::TooLate(_) => &traffic.replayed,
-        Unopened::TooMany(_) => &traffic.above_rate,
-    };
-    counter.add(1);
 }

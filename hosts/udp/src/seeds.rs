@@ -11,8 +11,8 @@ use selvedge_core::{NodeId, Span, Time};
 use tokio::net::lookup_host;
 use tokio::task::JoinSet;
 
+use crate::Clock;
 use crate::address::{self, ParseError};
-use crate::clock::Clock;
 use crate::directory::Directory;
 
 /// The most addresses of one seed that are tried.

@@ -8,8 +8,8 @@ use selvedge_core::{Incarnation, NodeId, Span, shared};
 use selvedge_membership::Config;
 use selvedge_seal::Seal;
 
-use crate::transport::Transport;
-use crate::{Clock, Facts, Seed, Udp};
+use crate::transport::{Transport, Udp};
+use crate::{Clock, Facts, Seed};
 
 /// The settings of a node's start: its id, its address, and differences from the defaults.
 ///
@@ -104,7 +104,7 @@ impl Setup {
     }
 
     /// Sets the transport of datagrams, for instance a socket that is bound already
-    /// ([`Udp::bound`]), or a transport with faults ([`Faulty`](crate::Faulty)).
+    /// ([`Udp::bound`]), or a transport with faults ([`Faulty`](crate::faults::Faulty)).
     #[must_use]
     pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
         self.transport = Box::new(transport);

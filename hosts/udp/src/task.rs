@@ -19,6 +19,7 @@ use tokio::time::{Duration, sleep, sleep_until};
 
 use selvedge::{Node, Reject};
 
+use crate::directory::Directory;
 use crate::facts::Keeping;
 use crate::gates::{Gate, Gates, Settings};
 use crate::notice::Paces;
@@ -29,8 +30,9 @@ use crate::sealing::Sealing;
 use crate::seeds::{self, Found, Lookups, SeedFound, Turns};
 use crate::sends::Sends;
 use crate::service::{Answer, Command, NodeService, Refused};
+use crate::traffic::Traffic;
 use crate::transport::Datagrams;
-use crate::{Clock, Directory, NodeEvent, Traffic, address, clock};
+use crate::{Clock, NodeEvent, address, clock};
 
 /// The number of errors in a row of the socket before the node pauses after each.
 const ERRORS: u32 = 16;

@@ -190,7 +190,7 @@ fn a_difference_out_of_turn_is_refused() {
     assert_eq!(base.clone().apply(back), Err(Damage::OtherBase));
     let beyond: [fn(&mut Value); 2] = [
         |it| it["devices"][0][1]["lineage"]["at"] = u64::MAX.into(),
-        |it| it["devices"][0][1]["lineage"]["gone"] = u64::MAX.into(),
+        |it| it["devices"][0][1]["lineage"]["ended"] = u64::MAX.into(),
     ];
     for change in beyond {
         let taken = base.clone().apply(changed(change));

@@ -51,7 +51,7 @@ fn what_contradicts_itself_is_refused() {
             flaw,
         })
     };
-    let flight = json!({"token": 1, "value": 1, "routine": 1, "is_said": false});
+    let flight = json!({"token": 1, "value": 1, "routine": 1, "is_reported": false});
     let both = refused(&home, |it| {
         it["devices"][0][1]["flight"] = flight.clone();
     });

@@ -13,10 +13,10 @@ use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Ratio, Span};
 use selvedge_membership::{Config, Event, SuspicionLength};
 use selvedge_seal::{RateLimit, Seal, read_group_key_file, read_key_file};
-use selvedge_udp::{
-    Clock, Events, FaultControl, Faults, Faulty, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup,
-    TrafficReport, Udp, address,
-};
+use selvedge_udp::faults::{FaultControl, Faults, Faulty};
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Clock, Events, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup, address};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use selvedge_core::NodeId;
 
 use super::plan::LOSS;
-use selvedge_udp::Faults;
+use selvedge_udp::faults::Faults;
 
 /// A network for a demo.
 pub trait Ground: core::fmt::Debug {

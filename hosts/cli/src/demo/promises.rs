@@ -11,7 +11,9 @@ use super::leaders::Leaders;
 use super::plan::{Bound, Plan, seconds};
 use super::trace::{Fact, Mark, Trace, Views};
 use super::turns::Turns;
-use selvedge_udp::{FaultCounts, NodeEvent, TrafficReport};
+use selvedge_udp::NodeEvent;
+use selvedge_udp::faults::FaultCounts;
+use selvedge_udp::traffic::TrafficReport;
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize)]

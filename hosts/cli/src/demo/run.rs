@@ -18,7 +18,9 @@ use super::plan::Plan;
 use super::promises::{Evidence, Promise, judge};
 use super::stage::Stage;
 use super::trace::{Fact, Mark, Trace, Views};
-use selvedge_udp::{FaultCounts, HostError, Observed, TrafficReport};
+use selvedge_udp::faults::FaultCounts;
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::{HostError, Observed};
 
 /// The interval at which progress is checked.
 const GLANCE: Duration = Duration::from_millis(400);

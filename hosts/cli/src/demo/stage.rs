@@ -19,10 +19,10 @@ use super::plan::Plan;
 use super::turns::Turns;
 use selvedge::Exclusion;
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{
-    Clock, Events, FaultControl, FaultCounts, Faulty, Handle, Host, HostError, Observed, Setup,
-    Traffic, TrafficReport, Udp, new_life,
-};
+use selvedge_udp::faults::{FaultControl, FaultCounts, Faulty};
+use selvedge_udp::traffic::{Traffic, TrafficReport};
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Clock, Events, Handle, Host, HostError, Observed, Setup, new_life};
 
 /// The number of events that may wait for the narrator: all of a long demo.
 const EVENTS: usize = 1 << 16;

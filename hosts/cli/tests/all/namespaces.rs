@@ -20,7 +20,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use selvedge_cli::demo::{Ground, Narrator, Options, run_on, write_table};
 use selvedge_core::{NodeId, Span};
 use selvedge_home::term::Colour;
-use selvedge_udp::{FaultCounts, Faults};
+use selvedge_udp::faults::{FaultCounts, Faults};
 
 const NODES: u64 = 8;
 const PORT: u16 = 7_001;

@@ -9,7 +9,9 @@ use selvedge_celect::{Ballot, Event as Election};
 use selvedge_cli::demo::{Evidence, Fact, Mark, Plan, Trace, Turns, Write, judge};
 use selvedge_core::{Delta, Member, NodeId, Span, Time};
 use selvedge_membership::Event;
-use selvedge_udp::{FaultCounts, NodeEvent, Observed, TrafficReport};
+use selvedge_udp::faults::FaultCounts;
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::{NodeEvent, Observed};
 
 const MS: Span = Span::millis(1);
 

@@ -2,6 +2,7 @@
 
 use std::net::UdpSocket;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use selvedge_core::shared::{self, Limits, RecvError};
 use selvedge_core::{Delta, Member, NodeId, Span};
@@ -199,6 +200,16 @@ fn a_host_runs_in_a_thread_of_its_own() {
         block_on(node.stop()).unwrap();
         UdpSocket::bind(node.address()).unwrap();
     }
+}
+
+/// The host may run in the same thread, and would never get to answer.
+#[tokio::test]
+async fn a_call_that_blocks_panics_in_a_task() {
+    let node = start(setups(1)).await.remove(0);
+    let submit = AssertUnwindSafe(|| node.blocking_submit(Command::Add(7)));
+    let panic = catch_unwind(submit).unwrap_err();
+    let message = panic.downcast::<String>().unwrap();
+    assert!(message.contains("within a runtime"), "{message}");
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ fn faults(traffic: Traffic) -> Traffic {
         sent_bytes: 0,
         received: 0,
         received_bytes: 0,
+        longest: 0,
         ..traffic
     }
 }
@@ -68,6 +69,26 @@ async fn each_kind_of_wrong_datagram_is_counted_once_and_the_peer_is_served() {
         ..Traffic::default()
     };
     assert_eq!(faults(node.traffic()), counted);
+}
+
+/// An answer would come back to the node.
+#[tokio::test]
+async fn a_datagram_with_the_nodes_own_address_is_dropped() {
+    let (own, address) = socket();
+    let mirror = asynchronous(own.try_clone().unwrap());
+    let setup = Setup::bound(me(1), own)
+        .learn_addresses(1)
+        .view(|toy: &Toy| toy.total);
+    let node = Host::start(Toy::default(), setup).await.unwrap();
+    let forged = frame(me(5), &Message::Added(5));
+    mirror.send_to(&forged, address).await.unwrap();
+    received(&node, 1).await;
+    let counted = Traffic {
+        wrong_sender: 1,
+        ..Traffic::default()
+    };
+    assert_eq!(faults(node.traffic()), counted);
+    assert_eq!(node.traffic().sent, 0);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use selvedge::{FrameError, Message, decode, frame};
+use selvedge::{Message, decode, frame};
 use selvedge_core::wire::SEALED;
 use selvedge_core::{Input, Member};
 use selvedge_membership::KIND;
@@ -11,7 +11,6 @@ use selvedge_seal::Unopened;
 
 use super::Task;
 use crate::notice::{self, Notice};
-use crate::sealing::count;
 
 /// The number of waiting datagrams that are received before a due timer.
 const BURST: usize = 64;
@@ -47,8 +46,7 @@ impl Task {
             self.traffic.network_errors.add(1);
             return;
         };
-        self.traffic.received.add(1);
-        self.traffic.received_bytes.add(len as u64);
+        self.traffic.count_received(len);
         // Forged: an answer would come back to this node.
         if self.own.names(source) {
             return self.traffic.wrong_sender.add(1);
@@ -67,13 +65,13 @@ impl Task {
             Some(_) if !is_ours && bytes.first() == Some(&SEALED) => {
                 return self.traffic.wrong_kind.add(1);
             }
-            Some(sealing) => match sealing.open(kind, bytes, now) {
-                Ok(sealer) => (sealing.opened.as_slice(), Some(sealer)),
+            Some(sealing) => match sealing.datagrams.open(kind, bytes, now) {
+                Ok((sealer, frame)) => (frame, Some(sealer)),
                 Err(Unopened::OldEpoch(sender)) => {
                     self.traffic.old_epoch.add(1);
                     return self.notify(sender, source).await;
                 }
-                Err(unopened) => return count(&self.traffic, unopened),
+                Err(unopened) => return self.traffic.count_unopened(unopened),
             },
         };
         if kind == notice::KIND {
@@ -90,11 +88,7 @@ impl Task {
                 self.traffic.wrong_sender.add(1);
             }
             Ok(envelope) => self.deliver(envelope.from, envelope.message, source).await,
-            Err(FrameError::Oversize { .. }) => self.traffic.oversize.add(1),
-            Err(FrameError::Sealed) => self.traffic.sealed.add(1),
-            Err(FrameError::Version { .. }) => self.traffic.wrong_version.add(1),
-            Err(FrameError::Kind { .. }) => self.traffic.wrong_kind.add(1),
-            Err(FrameError::Malformed) => self.traffic.malformed.add(1),
+            Err(error) => self.traffic.count_no_frame(error),
         }
     }
 

@@ -10,14 +10,13 @@ use super::Task;
 use crate::address;
 use crate::event::{NodeEvent, Twin};
 use crate::notice::{KIND, Meaning, Notice};
-use crate::sealing::Sealing;
 
 impl Task {
     /// A datagram of an earlier start of `sender` came from `source`: sends that process a notice
     /// of the later one.
     pub(super) async fn notify(&mut self, sender: NodeId, source: SocketAddr) {
         let me = self.driver.machine().membership().me().id;
-        let latest = self.sealing.as_ref().and_then(|it| it.latest(sender));
+        let latest = (self.sealing.as_ref()).and_then(|it| it.datagrams.latest(sender));
         // Datagrams of this node may be sent back to it. A notice about its own start under its own
         // seal would be a sign of another process.
         if let Some(epoch) = latest
@@ -35,7 +34,7 @@ impl Task {
 
     /// Takes a notice that `sender` has sealed.
     pub(super) async fn on_notice(&mut self, sender: NodeId, notice: Notice, source: SocketAddr) {
-        let Some(epoch) = self.sealing.as_ref().map(Sealing::epoch) else {
+        let Some(epoch) = (self.sealing.as_ref()).map(|it| it.datagrams.epoch()) else {
             return;
         };
         let me = self.driver.machine().membership().me().id;

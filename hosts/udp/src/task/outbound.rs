@@ -9,9 +9,10 @@ use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
 use super::Task;
+use crate::directory::Directory;
 use crate::event::NodeEvent;
 use crate::facts::Waiting;
-use crate::{Directory, MAX_NODE_ID, address};
+use crate::{MAX_NODE_ID, address};
 
 /// The number of present seeds that are skipped at a time: each check takes a scan of all members.
 const TRIES: usize = 4;
@@ -217,17 +218,11 @@ impl Task {
     /// Sends the frame that was written.
     pub(super) async fn send_frame(&mut self, kind: u8, address: SocketAddr) {
         let datagram = match &mut self.sealing {
-            None => &self.frame,
-            Some(sealing) => {
-                let sealed = sealing
-                    .sealer
-                    .seal(kind, &self.frame, &mut sealing.datagram);
-                if sealed.is_err() {
-                    // After 2^64 datagrams; silence is safe, a nonce used twice is not.
-                    return;
-                }
-                &sealing.datagram
-            }
+            None => self.frame.as_slice(),
+            Some(sealing) => match sealing.datagrams.seal(kind, &self.frame) {
+                Ok(datagram) => datagram,
+                Err(_exhausted) => return,
+            },
         };
         let socket = &mut self.socket;
         match poll_fn(|cx| socket.poll_send(cx, datagram, address)).await {
@@ -235,9 +230,7 @@ impl Task {
                 if self.sends.succeeded(self.clock.now()) {
                     self.emit(NodeEvent::SentAgain);
                 }
-                self.traffic.sent.add(1);
-                self.traffic.sent_bytes.add(len as u64);
-                self.traffic.longest.raise_to(len as u64);
+                self.traffic.count_sent(len);
             }
             Err(error) => {
                 self.traffic.network_errors.add(1);

@@ -9,7 +9,9 @@ use selvedge_core::wire::{self, VERSION};
 use selvedge_core::{Incarnation, Member, NodeId};
 use selvedge_membership::{Body, Command, Config, Digest, Event, Message};
 use selvedge_seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
-use selvedge_udp::{NodeEvent, Setup, TrafficReport, Twin};
+use selvedge_udp::discovery::Twin;
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::{NodeEvent, Setup};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 

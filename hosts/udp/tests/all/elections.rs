@@ -7,9 +7,9 @@ use selvedge::{Election, Reject};
 use selvedge_celect::{Ballot, Config as Celect, Event, Reject as NoElection};
 use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{
-    Clock, Error, FaultControl, Faults, Faulty, NodeEvent, Observed, Refused, Setup, Udp,
-};
+use selvedge_udp::faults::{FaultControl, Faults, Faulty};
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Clock, Error, NodeEvent, Observed, Refused, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};

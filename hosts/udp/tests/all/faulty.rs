@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use selvedge_core::{Ratio, Span};
-use selvedge_udp::{Datagrams, FaultControl, Faults, Faulty, Transport, Udp};
+use selvedge_udp::faults::{FaultControl, Faults, Faulty};
+use selvedge_udp::transport::{Datagrams, Transport, Udp};
 use tokio::time::{Instant, advance, timeout};
 
 use crate::bench::{Node, PATIENCE, setup, until};

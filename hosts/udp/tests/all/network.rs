@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use selvedge_udp::{Datagrams, Transport};
+use selvedge_udp::transport::{Datagrams, Transport};
 
 /// The sockets of all addresses. Cloned into the transport of each node.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use selvedge_core::NodeId;
-use selvedge_udp::{NodeEvent, Seed, SeedFound, SeedNews, Setup};
+use selvedge_udp::discovery::{SeedFound, SeedNews};
+use selvedge_udp::{NodeEvent, Seed, Setup};
 use tokio::time::sleep;
 
 use crate::bench::{Node, config, is_failure, until};

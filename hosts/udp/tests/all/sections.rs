@@ -13,10 +13,9 @@ use selvedge_core::shared::gate::{EnterError, Limits, TryEnterError};
 use selvedge_core::{Delta, Incarnation, Member, Ratio, Span};
 use selvedge_membership::{Command, Event};
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{
-    Error, FaultControl, Faults, Faulty, Gate, Guard, LockError, NoEntry, NodeEvent, Refused,
-    Setup, Udp,
-};
+use selvedge_udp::faults::{FaultControl, Faults, Faulty};
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Error, Gate, Guard, LockError, NoEntry, NodeEvent, Refused, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};

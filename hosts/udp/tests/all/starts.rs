@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use selvedge_core::NodeId;
-use selvedge_udp::{Host, HostError, MAX_NODE_ID, Seed, Setup, Udp, address};
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Host, HostError, MAX_NODE_ID, Seed, Setup, address};
 use tokio::time::sleep;
 
 use crate::bench::{self, Node, config, until};

@@ -508,7 +508,7 @@ fn a_late_command_belongs_to_a_device_that_does_nothing_else() {
         &host,
         &[("/devices/0/1/lateness", json!(longest + 1), late)],
     );
-    let flight = json!({"token": 1, "value": 1, "routine": null, "is_said": false});
+    let flight = json!({"token": 1, "value": 1, "routine": null, "is_reported": false});
     outcome(&mut host, &issued, Outcome::Unknown);
     has_flaws(
         &host,

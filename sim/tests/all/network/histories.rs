@@ -45,7 +45,7 @@ fn run(fails_at: &str, seed: Option<&str>) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([
         "--exact",
-        "network::histories::fails_when_told",
+        "network::histories::fails_when_notified",
         "--nocapture",
     ]);
     command
@@ -63,7 +63,7 @@ fn run(fails_at: &str, seed: Option<&str>) -> (bool, String) {
 #[test]
 fn a_failure_names_its_seed_and_the_line_that_replays_it() {
     let (passed, reported) = run("17", None);
-    let replay = "SELVEDGE_SEED=17 cargo test -p selvedge-sim -- --exact network::histories::fails_when_told";
+    let replay = "SELVEDGE_SEED=17 cargo test -p selvedge-sim -- --exact network::histories::fails_when_notified";
     assert!(
         !passed && reported.contains("failed with seed 17") && reported.contains(replay),
         "{reported}"

@@ -10,7 +10,9 @@ use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
 use selvedge_home::term::Colour;
 use selvedge_membership::Event;
-use selvedge_udp::{Clock, NodeEvent, Observed, SeedFound, SeedNews, TrafficReport, Twin, Unsent};
+use selvedge_udp::discovery::{SeedFound, SeedNews, Twin, Unsent};
+use selvedge_udp::traffic::TrafficReport;
+use selvedge_udp::{Clock, NodeEvent, Observed};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
@@ -45,7 +47,6 @@ struct Form {
 #[derive(Default, Serialize)]
 pub(super) struct Line {
     /// The text for people.
-    #[serde(rename = "said")]
     text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     node: Option<NodeId>,
@@ -141,7 +142,7 @@ impl Log {
     }
 
     pub(super) fn say(&self, line: &str) {
-        self.write("says", &Line::new(line.to_owned()));
+        self.write("note", &Line::new(line.to_owned()));
     }
 
     /// The number of other nodes, according to the lines up to now.

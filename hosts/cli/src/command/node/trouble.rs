@@ -3,7 +3,7 @@
 use core::fmt;
 
 use selvedge_core::{Span, Time};
-use selvedge_udp::TrafficReport;
+use selvedge_udp::traffic::TrafficReport;
 
 /// The time between two lines about one trouble that lasts.
 const EVERY: Span = Span::secs(60);

@@ -16,9 +16,9 @@ use selvedge_kgroup::devices;
 use selvedge_kgroup::routines::RoutineEvent;
 use selvedge_kgroup::{Event, LeaderEvent, Outcome, Site};
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{
-    Clock, Events, FaultControl, Faulty, Handle, Host, HostError, NodeEvent, Setup, Udp, new_life,
-};
+use selvedge_udp::faults::{FaultControl, Faulty};
+use selvedge_udp::transport::Udp;
+use selvedge_udp::{Clock, Events, Handle, Host, HostError, NodeEvent, Setup, new_life};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 

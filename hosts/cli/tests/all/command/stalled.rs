@@ -43,7 +43,7 @@ impl Unread {
         let output = BufReader::with_capacity(1, reader);
         let mut node = Self { child, output };
         let line = node.read("listens");
-        let reported = line["said"].as_str().unwrap();
+        let reported = line["text"].as_str().unwrap();
         let address = reported.split_whitespace().last().unwrap().parse().unwrap();
         (node, address)
     }
@@ -257,7 +257,7 @@ fn a_node_that_nobody_reads_is_not_declared_failed_and_says_what_is_missing() {
         let gap = gap.await.unwrap();
         assert!(gap["dropped"].as_u64() > Some(0));
         assert!(
-            gap["said"]
+            gap["text"]
                 .as_str()
                 .unwrap()
                 .contains("the reader was too slow"),

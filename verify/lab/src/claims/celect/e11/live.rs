@@ -83,7 +83,7 @@ pub enum LiveError {
 struct Line {
     at_us: u64,
     event: String,
-    reported: String,
+    text: String,
     node: Option<u64>,
     here: Option<u64>,
     ballot: Option<Ballot>,
@@ -328,7 +328,7 @@ impl<'a> Mesh<'a> {
         node.here = line.here.unwrap_or(node.here);
         node.reports.extend(line.traffic);
         match line.event.as_str() {
-            "listens" => node.address = line.reported.split(' ').next_back().map(str::to_owned),
+            "listens" => node.address = line.text.split(' ').next_back().map(str::to_owned),
             "elected" | "regained" => node.leader = line.node.zip(line.ballot),
             "lost" | "lease-over" | "ended" => node.leader = None,
             _ => {}

@@ -1,19 +1,23 @@
-//! Transports of datagrams: a real socket, or a socket with faults around it.
+//! Transports of datagrams: a socket, or another medium.
+
+mod udp;
 
 use core::fmt;
 use core::task::{Context, Poll};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+pub use udp::Udp;
 
 /// Opens the socket of a node.
 ///
-/// [`Udp`](crate::Udp) is the default. [`Faulty`](crate::Faulty) puts loss, delay and partitions
-/// around another transport. A transport of an application carries datagrams over something else:
-/// the node needs no more than unreliable, unordered datagrams of at most its frame budget, between
-/// addresses that are written as [`SocketAddr`].
+/// [`Udp`] is the default. A transport of an application carries datagrams over something else: a
+/// host needs no more than unreliable, unordered datagrams of at most its frame budget, between
+/// addresses that are written as [`SocketAddr`]. Faults on purpose are a transport around another
+/// one, as `selvedge_udp::faults` has it.
 pub trait Transport: fmt::Debug + Send {
-    /// Opens the socket. Called once, by [`Host::start`](crate::Host::start), on the runtime that
-    /// the node runs on.
+    /// Opens the socket. Called once, at the start, on the runtime that the host
+    /// runs on.
     ///
     /// # Errors
     /// When the address cannot be listened at.
@@ -67,6 +71,32 @@ pub trait Datagrams: fmt::Debug + Send {
         datagram: &[u8],
         to: SocketAddr,
     ) -> Poll<io::Result<usize>>;
+}
+
+/// Returns true if `address` is one host and port, so that others can send to it.
+#[must_use]
+pub fn reachable(address: SocketAddr) -> bool {
+    address.port() != 0 && !address.ip().is_unspecified() && !names_many(address.ip())
+}
+
+/// Returns true for an address of many hosts: a multicast group, or the broadcast address.
+#[must_use]
+pub fn names_many(ip: IpAddr) -> bool {
+    match ip.to_canonical() {
+        IpAddr::V4(ip) => ip.is_multicast() || ip == Ipv4Addr::BROADCAST,
+        IpAddr::V6(ip) => ip.is_multicast(),
+    }
+}
+
+/// The IPv4 address for an IPv6 address that maps it (`::ffff:192.0.2.1`), as sockets of both
+/// families show them; any other address unchanged.
+#[must_use]
+pub fn canonical(address: SocketAddr) -> SocketAddr {
+    match (address, address.ip().to_canonical()) {
+        (SocketAddr::V6(_), ip @ IpAddr::V4(_)) => SocketAddr::new(ip, address.port()),
+        // The address with its scope.
+        _ => address,
+    }
 }
 
 impl Transport for Box<dyn Transport> {

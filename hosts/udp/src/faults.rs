@@ -152,7 +152,8 @@ impl FaultControl {
 ///
 /// ```
 /// use selvedge_core::Ratio;
-/// use selvedge_udp::{FaultControl, Faults, Faulty, Udp};
+/// use selvedge_udp::faults::{FaultControl, Faults, Faulty};
+/// use selvedge_udp::transport::Udp;
 ///
 /// let control = FaultControl::new(Faults::none().with_loss(Ratio::new(5, 100)));
 /// let transport = Faulty::new(Udp::new(), &control, 7);

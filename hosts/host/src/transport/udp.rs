@@ -8,8 +8,7 @@ use socket2::{Domain, SockRef, Type};
 use tokio::io::ReadBuf;
 use tokio::net::UdpSocket;
 
-use crate::address::canonical;
-use crate::transport::{Datagrams, Transport};
+use super::{Datagrams, Transport, canonical};
 
 /// UDP: binds a socket of the system, or uses a bound one.
 #[derive(Debug, Default)]
