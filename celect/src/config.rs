@@ -69,8 +69,8 @@ pub struct Config {
     /// The number of lowest nodes that a node names to `Preferred` and `Hybrid` (x of the thesis):
     /// from 1. Default 5, as in the thesis.
     pub lowest: u8,
-    /// The number of most suspected nodes that a node names to them (y of the thesis): from 0.
-    /// Default 5, as in the thesis.
+    /// The number of most suspected nodes that a node names to `Preferred` and `Hybrid` (y of the
+    /// thesis): from 0. Default 5, as in the thesis.
     pub suspected: u8,
     /// The time to wait for answers, for parts of lists, and for the node that was appointed: above
     /// zero. It should be longer than the usual round trip: a live node that takes longer to answer
