@@ -58,10 +58,11 @@ impl Protocol {
 pub struct Config {
     /// The protocol of this node's elections. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// The number of lists from which a live node may be missing (c of the thesis): from 0. Elections use it while
-    /// [`estimation`](Self::estimation) is off or has no result. It counts all nodes that miss the
-    /// live node at any moment of a run (erratum E7). No default: too low a value elects wrongly,
-    /// too high a value asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
+    /// The number of lists from which a live node may be missing (c of the thesis): from 0.
+    /// Elections use it while [`estimation`](Self::estimation) is off or has no result. It counts
+    /// all nodes that miss the live node at any moment of a run (erratum E7). No default: too low a
+    /// value elects wrongly, too high a value asks more nodes. About 10% of the nodes at 5% loss
+    /// (thesis, table 5.1).
     pub missing_from: u16,
     /// The number of nodes that may be dead and still on lists (f of the thesis): from 0. No
     /// default.

@@ -150,9 +150,9 @@
 //!
 //! A configuration may name a node in any life from the one in which its memory began to the
 //! present one, so a leader names the life that membership reports. The node votes there: its
-//! memory holds every promise and acceptance under that name. Named in a former life it has no vote, and asks to be
-//! named again. Named in a later life than its own it has no vote, and asks for nothing: the
-//! configuration meant another process of the node, present or future.
+//! memory holds every promise and acceptance under that name. Named in a former life it has no
+//! vote, and asks to be named again. Named in a later life than its own it has no vote, and asks
+//! for nothing: the configuration meant another process of the node, present or future.
 //!
 //! A node that is no longer a member, and gave the state up, may drop the replica. It keeps its
 //! [`mark`](Replica::mark), the number of the last configuration that it knew, and begins again
