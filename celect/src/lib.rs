@@ -25,7 +25,7 @@
 //! | an election without faults sends 2(c + f + 1) + 1 unicasts with `Base`, and 2(c + f) + 1 with `Lean`, before the leader announces itself | enough nodes are listed; `Optimistic` sends one more for each leader that it corrects |
 //! | an election whose [`Event::Concluded`] has a `miss` uses a bound c that the true value, when it was measured, exceeds with probability at most `miss` | [`Config::estimation`]; the leader drew the nodes that it asked for lists; which nodes answer does not depend on lists; no live node is missing from more than half of them |
 //! | a node that receives no estimate, or none for [`Estimation::valid`], or that restarts, elects with [`Config::missing_from`] | |
-//! | a node that joins has a place on the list, however many nodes have come and ended before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are believed alive |
+//! | a node that joins has a place on the list, however many nodes joined and ended before; where dead members that no node declared failed hold all places, it has one as soon as one of them is declared failed | no more than [`Config::peer_limit`] others live, and no more than twice as many are believed alive |
 //! | memory is bounded, for any messages of correct peers; nothing panics | [`Config::peer_limit`]: twice as many nodes are remembered, and two more; while lists are asked for, 32 bytes more for each node, and [`Estimation::at_once`] lists |
 //!
 //! *Not* promised:

@@ -7,7 +7,7 @@
 //!
 //! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
 //! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable), and never restores a memory after the node began a life without it; a host that drops a replica and goes on in the same life keeps its [mark](Replica::mark) |
 //! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] and [`Command::ProposeAll`] do) |
