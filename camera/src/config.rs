@@ -147,7 +147,7 @@ impl Config {
         devices.checked_sub(needed as u32)
     }
 
-    /// The defaults, for a mesh of at most `max_lives` nodes.
+    /// The defaults, for at most `max_lives` lives from the beginning of a request to its end.
     ///
     /// ```
     /// let config = selvedge_camera::Config::new(49);
