@@ -25,8 +25,8 @@ pub struct Config {
     /// than the usual round trip, above zero. Default 500 ms.
     pub resend: Span,
     /// The time after which the request is also sent again to the nodes that answered that this
-    /// node has to wait: from `resend`. If at most 4 answers are missing, these nodes are asked
-    /// every `resend`, because this node is then among the next to enter. Default 2 s.
+    /// node has to wait: from `resend`. If at most 4 nodes are awaited, they are asked every
+    /// `resend`, because this node is then among the next to enter. Default 2 s.
     pub resend_limit: Span,
     /// The largest number of copies that are sent of a message that was lost before, from 1. A
     /// request that was not answered is sent again once, then twice, and so on, doubling; so is an
@@ -147,7 +147,7 @@ impl Config {
         devices.checked_sub(needed as u32)
     }
 
-    /// The defaults, for a mesh of at most `max_lives` nodes.
+    /// The defaults, for at most `max_lives` lives from the beginning of a request to its end.
     ///
     /// ```
     /// let config = selvedge_camera::Config::new(49);

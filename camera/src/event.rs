@@ -18,7 +18,7 @@ pub enum Command {
     /// Give back the permissions that [`Config::keep`](crate::Config::keep) kept: the next entry
     /// asks for them. Refused while this node waits or is inside.
     GiveBack,
-    /// Set a new bound for the number of nodes, see [`Config::max_lives`](crate::Config::max_lives).
+    /// Set a new bound for the number of lives, see [`Config::max_lives`](crate::Config::max_lives).
     SetMaxLives(u32),
 }
 

@@ -77,7 +77,7 @@ impl Camera {
         Ok(())
     }
 
-    /// Takes a new bound for the number of nodes, from 1. A request that waits is held to it.
+    /// Takes a new bound for the number of lives, from 1. A request that waits is held to it.
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.

@@ -58,10 +58,11 @@ impl Protocol {
 pub struct Config {
     /// The protocol of this node's elections. Default [`Protocol::Base`].
     pub protocol: Protocol,
-    /// The number of lists from which a live node may be missing (c of the thesis): from 0. Elections use it while
-    /// [`estimation`](Self::estimation) is off or has no result. It counts all nodes that miss the
-    /// live node at any moment of a run (erratum E7). No default: too low a value elects wrongly,
-    /// too high a value asks more nodes. About 10% of the nodes at 5% loss (thesis, table 5.1).
+    /// The number of lists from which a live node may be missing (c of the thesis): from 0.
+    /// Elections use it while [`estimation`](Self::estimation) is off or has no result. It counts
+    /// all nodes that miss the live node at any moment of a run (erratum E7). No default: too low a
+    /// value elects wrongly, too high a value asks more nodes. About 10% of the nodes at 5% loss
+    /// (thesis, table 5.1).
     pub missing_from: u16,
     /// The number of nodes that may be dead and still on lists (f of the thesis): from 0. No
     /// default.
@@ -69,8 +70,8 @@ pub struct Config {
     /// The number of lowest nodes that a node names to `Preferred` and `Hybrid` (x of the thesis):
     /// from 1. Default 5, as in the thesis.
     pub lowest: u8,
-    /// The number of most suspected nodes that a node names to them (y of the thesis): from 0.
-    /// Default 5, as in the thesis.
+    /// The number of most suspected nodes that a node names to `Preferred` and `Hybrid` (y of the
+    /// thesis): from 0. Default 5, as in the thesis.
     pub suspected: u8,
     /// The time to wait for answers, for parts of lists, and for the node that was appointed: above
     /// zero. It should be longer than the usual round trip: a live node that takes longer to answer

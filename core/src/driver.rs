@@ -3,7 +3,8 @@
 use crate::timers::Timers;
 use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 
-/// The owner of a machine, its outbox and its timers: the only type that a host calls.
+/// The owner of a machine, its outbox and its timers. A host gives inputs to the driver, and never to
+/// the machine.
 ///
 /// A host has three duties:
 /// 1. on a message, a membership change or a command, call [`step`](Self::step);

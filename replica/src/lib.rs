@@ -7,7 +7,7 @@
 //!
 //! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
 //! | no two members apply different updates at one version; a state of version v holds the updates of the versions up to v, and nothing else | node ids are unique, and a node that restarts has a new incarnation; [`State::apply`] is deterministic; a host that stores facts stores them [before the effects behind them](selvedge_core::durable), and never restores a memory after the node began a life without it; a host that drops a replica and goes on in the same life keeps its [mark](Replica::mark) |
 //! | an update is applied at most once, however often it is sent, proposed again, or relayed by several members | its proposer numbers its proposals without a gap ([`Command::Propose`] and [`Command::ProposeAll`] do) |
@@ -18,7 +18,7 @@
 //! | a member that restarts without its memory has no vote until a configuration names it in its new life; it asks for that, and the leader proposes such a configuration | the member's request reaches the leader |
 //! | a member that was cut off, and comes back, deposes no leader | the other members have no report that the leader failed |
 //! | each proposal and read is answered: `Applied`, `Readable`, or an event with the reason why not | messages get through infinitely often; a quorum is up, and its members learn that their leader failed ([`Delta::Failed`](selvedge_core::Delta)), or wait for it in vain; a node that lost its memory, or missed a change of members, receives a message from a node that knows the present members, or membership reports such a node to it |
-//! | a group that does not answer is reported: [`Event::Unavailable`] | this member waits for an answer |
+//! | a group that does not answer is reported: [`Event::Unavailable`] | a proposal or a read of this member waits |
 //! | a leader that fails is replaced one round trip after its failure is reported | membership reports it to the most preferred member that is present, and to a quorum |
 //! | an update costs at most 2(n - 1) messages among n members; the leader reports its commit with the next update, or after [`Config::commit_delay`] | it is proposed at the leader, and no message is lost |
 //! | a group without proposals and reads sends nothing | no fault for a while; the members that are not reported as failed answer, can hold the state ([`Config::state_limit`]), and one of them can lead. Else the leader sends to the others every [`Config::resend`], and members of the previous configuration send to the present ones, and to the other nodes that are present, every 64th |
@@ -142,7 +142,7 @@
 //! | founds the group; lives are counted from 0 and stored | [`Replica::new`] |
 //! | founds the group; lives come from a clock, so no node knows the lives of the others before it receives a message from them | [`Replica::founder`]: it votes under the name of life 0 in any life. A node founds a group once; no life from a clock is 0 ([`Incarnation::from_clock`](selvedge_core::Incarnation::from_clock)) |
 //! | begins a later life, with all facts that the lives before it stored | [`Replica::restore`], then [`fold`](selvedge_core::durable::Durable::fold) |
-//! | joins a group that runs, or begins a later life without its memory | [`Replica::newcomer`]: it is a member when a configuration names it ([`Command::Configure`]) |
+//! | joins a group that runs, or begins a later life without its memory | [`Replica::newcomer`]: it is a member when a configuration names it ([`Command::Configure`]). A later life may also begin with [`Replica::new`] and the first configuration: that names another life, so it gives no vote |
 //! | goes on in the same life, and dropped the memory of this group | [`Replica::newcomer_behind`] its [mark](Replica::mark) |
 //! | has a store that many groups share, and may be named here in a former life | [`Replica::newcomer_since`] that life |
 //!
@@ -150,9 +150,9 @@
 //!
 //! A configuration may name a node in any life from the one in which its memory began to the
 //! present one, so a leader names the life that membership reports. The node votes there: its
-//! memory holds every vote under that name. Named in a former life it has no vote, and asks to be
-//! named again. Named in a later life than its own it has no vote, and asks for nothing: the
-//! configuration meant another process of the node, present or future.
+//! memory holds every promise and acceptance under that name. Named in a former life it has no
+//! vote, and asks to be named again. Named in a later life than its own it has no vote, and asks
+//! for nothing: the configuration meant another process of the node, present or future.
 //!
 //! A node that is no longer a member, and gave the state up, may drop the replica. It keeps its
 //! [`mark`](Replica::mark), the number of the last configuration that it knew, and begins again

@@ -12,7 +12,7 @@
 //!
 //! # Promises
 //!
-//! | promise | under which assumption |
+//! | promise | assumption |
 //! |---|---|
 //! | the same seed and calls give the same run, byte for byte, in every build and on every platform | the machines keep the contract's rules |
 //! | a property that "holds" holds in every order of messages, losses, crashes and timers within the stated bounds | 128-bit fingerprints of states do not collide; a machine's `Hash` covers all data that its decisions use, and none of that is in `Untracked` |

@@ -34,7 +34,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults, for a mesh of at most `max_lives` nodes.
+    /// The defaults, for at most `max_lives` lives from the beginning of a request to its end.
     #[must_use]
     pub const fn new(max_lives: u32) -> Self {
         Self::with(crate::Config::new(max_lives))

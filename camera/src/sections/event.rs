@@ -29,7 +29,7 @@ pub enum Command {
     /// Give back the permissions that were kept for it, see [`Camera::kept`](crate::Camera::kept).
     /// Refused while this node waits or is inside.
     GiveBack(Name),
-    /// Set a new bound for the number of nodes, in all sections and in later ones, see
+    /// Set a new bound for the number of lives, in all sections and in later ones, see
     /// [`Config::max_lives`](crate::Config::max_lives).
     SetMaxLives(u32),
 }

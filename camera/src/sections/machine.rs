@@ -152,7 +152,7 @@ impl Sections {
         self.turn(name, false, self.config.of(name, None), cx)
     }
 
-    /// Takes a new bound for the number of nodes, from 1. Requests that wait are held to it.
+    /// Takes a new bound for the number of lives, from 1. Requests that wait are held to it.
     ///
     /// # Errors
     /// [`Reject::Config`] when it is 0.

@@ -35,8 +35,8 @@ pub struct Estimation {
     /// than [`Config::missing_from`](crate::Config::missing_from), so that a host can let it elect itself.
     pub floor: u16,
     /// The largest c to elect with, from `floor`. c is also limited to N - 1 - f, where N is the
-    /// number of nodes known. Default 65,535. An election with a c that was cut short is reported
-    /// without a `miss`.
+    /// number of nodes on the list, this node included. Default 65,535. An election with a c that
+    /// was cut short is reported without a `miss`.
     pub ceiling: u16,
     /// The number of latest bounds of which the largest is used: from 1. Default 3. So c rises at
     /// once and falls slowly.

@@ -208,7 +208,7 @@ impl Handle {
         self.ask(selvedge::Command::Election(tolerate)).await
     }
 
-    /// Sets a new bound for the number of nodes, in all locks, see
+    /// Sets a new bound for the number of lives, in all locks, see
     /// [`max_lives`](selvedge_camera::Config::max_lives).
     ///
     /// # Errors

@@ -188,7 +188,7 @@ pub struct Report {
     pub states: usize,
     /// The result.
     pub outcome: Outcome,
-    /// The steps of the counterexample, or, when the property holds, of the longest of all shortest
+    /// The steps of the counterexample, or, when there is none, of the longest of all shortest
     /// ways to a state.
     pub steps: usize,
     /// The expected result, if the scenario states one.

@@ -144,7 +144,7 @@ impl<T: Copy, R> Controller<T, R> {
     }
 
     /// Admits no more users. Users that wait get [`EnterError::Closed`](super::EnterError::Closed).
-    /// Wishes still come until the node is outside.
+    /// Commands still come until the node is outside.
     pub fn close(&mut self) {
         for woken in self.shared.change(|state| state.close()) {
             wake(woken.into_values());
