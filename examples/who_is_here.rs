@@ -393,7 +393,7 @@ mod tests {
         let (status, _) = second.ask("POST /leave", "").await;
         assert_eq!(status, 200);
         wait_for(&mut own_events, "Left").await;
-        wait_for(&mut events, "Membership(Left(").await;
+        wait_for(&mut events, "Changed(Left(").await;
         let gone = first.line(second.udp).await;
         assert!(gone.is_none_or(|line| line["status"] == "left"));
         // The second service ends by itself though a reader is connected; the first one goes on.
