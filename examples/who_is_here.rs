@@ -377,7 +377,7 @@ mod tests {
         // A caller that has the outcome, or saw the event, reads a list that reflects it.
         let own = second.line(second.udp).await.unwrap();
         assert_eq!(own["metadata"], "kitchen");
-        wait_for(&mut events, "Metadata(").await;
+        wait_for(&mut events, "MetadataChanged(").await;
         let received = first.line(second.udp).await.unwrap();
         assert_eq!(received["metadata"], "kitchen");
 
