@@ -195,8 +195,7 @@ impl Host {
         let wait = self.driver.wait(now);
         if wait == Some(Span::ZERO) {
             let effects = &mut self.effects;
-            self.driver
-                .expire(now, &mut self.rng, |effect| effects.push(effect));
+            self.driver.expire_into(now, &mut self.rng, effects);
             return;
         }
         let timeout = self.socket.set_read_timeout(wait.map(Duration::from));
@@ -262,8 +261,7 @@ impl Host {
 
     fn step(&mut self, input: Input<Membership>) -> Result<(), Reject> {
         let (now, effects) = (self.now(), &mut self.effects);
-        self.driver
-            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+        self.driver.step_into(now, &mut self.rng, input, effects)
     }
 
     fn now(&self) -> Time {

@@ -48,11 +48,11 @@ impl Net {
     {
         let (now, mut effects) = (Time::since_start(self.start.elapsed()), Vec::new());
         if let Some(input) = input {
-            let taken = driver.step(now, &mut self.rng, input, |it| effects.push(it));
+            let taken = driver.step_into(now, &mut self.rng, input, &mut effects);
             // A wrong command, or a peer that misbehaves: nothing has changed.
             taken.unwrap_or_else(|reject| println!("refused: {reject:?}"));
         } else {
-            driver.expire(now, &mut self.rng, |it| effects.push(it));
+            driver.expire_into(now, &mut self.rng, &mut effects);
         }
         let (me, mut bytes, mut events) = (me(driver.machine()), Vec::new(), Vec::new());
         for effect in effects {

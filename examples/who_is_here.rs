@@ -195,7 +195,7 @@ impl Host {
                 }
                 () = sleep(wait) => {
                     let (now, effects) = (self.now(), &mut self.effects);
-                    self.driver.expire(now, &mut self.rng, |effect| effects.push(effect));
+                    self.driver.expire_into(now, &mut self.rng, effects);
                 }
             }
             let events = self.send().await;
@@ -214,8 +214,7 @@ impl Host {
 
     fn step(&mut self, input: Input<Membership>) -> Result<(), Reject> {
         let (now, effects) = (self.now(), &mut self.effects);
-        self.driver
-            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+        self.driver.step_into(now, &mut self.rng, input, effects)
     }
 
     /// Sends the messages of the machine, in order, and returns the events.

@@ -1,5 +1,7 @@
 //! Runs one machine for a host.
 
+use alloc::vec::Vec;
+
 use crate::timers::Timers;
 use crate::{Choose, Context, Effect, Input, Machine, Outbox, Span, Time};
 
@@ -64,6 +66,21 @@ impl<M: Machine> Driver<M> {
         self.take(now, choices, input, &mut carry_out)
     }
 
+    /// Takes one step and adds its effects to `effects`, in order. For a host whose handling of an
+    /// effect needs all of the host, driver included.
+    ///
+    /// # Errors
+    /// See [`step`](Self::step).
+    pub fn step_into<C: Choose>(
+        &mut self,
+        now: Time,
+        choices: &mut C,
+        input: Input<M>,
+        effects: &mut Vec<Effect<M>>,
+    ) -> Result<(), M::Reject> {
+        self.take(now, choices, input, &mut |effect| effects.push(effect))
+    }
+
     /// Takes one step through one of the machine's own methods, as in
     /// `driver.with(now, rng, |camera, cx| camera.enter(cx), send)`.
     ///
@@ -110,6 +127,16 @@ impl<M: Machine> Driver<M> {
             }
         }
         ticked
+    }
+
+    /// Ticks every timer that is due, as [`expire`](Self::expire), and adds the effects to `effects`.
+    pub fn expire_into<C: Choose>(
+        &mut self,
+        now: Time,
+        choices: &mut C,
+        effects: &mut Vec<Effect<M>>,
+    ) -> usize {
+        self.expire(now, choices, |effect| effects.push(effect))
     }
 
     /// The time at which the next timer is due; `None` when none is armed.

@@ -74,9 +74,9 @@
 //! let mut driver = Driver::new(Greeter { peer: Member::new(2, 0), received: 0 });
 //! let mut sent = Vec::new();
 //!
-//! driver.step(Time::ZERO, &mut rng, Input::Command(()), |effect| sent.push(effect))?;
+//! driver.step_into(Time::ZERO, &mut rng, Input::Command(()), &mut sent)?;
 //! assert_eq!(driver.deadline(), Some(Time::ZERO + Span::secs(1)));
-//! driver.expire(Time::ZERO + Span::secs(1), &mut rng, |effect| sent.push(effect));
+//! driver.expire_into(Time::ZERO + Span::secs(1), &mut rng, &mut sent);
 //! assert_eq!(sent.len(), 2);
 //! assert!(matches!(sent[0], Effect::Send { to, .. } if to == Member::new(2, 0)));
 //!

@@ -176,7 +176,7 @@ impl Run {
         let mut effects = Vec::new();
         let _refused = self
             .driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(self.now, &mut self.rng, input, &mut effects);
         self.on_effects(effects);
     }
 
@@ -186,7 +186,7 @@ impl Run {
             let mut effects = Vec::new();
             self.now = self.driver.deadline().unwrap_or(self.now).max(self.now);
             self.driver
-                .expire(self.now, &mut self.rng, |it| effects.push(it));
+                .expire_into(self.now, &mut self.rng, &mut effects);
             self.on_effects(effects);
         }
     }

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let seeds = seeds.iter().copied().map(to_id).collect();
     let join = Input::Command(Command::Join { seeds });
-    driver.step(Time::ZERO, &mut rng, join, |effect| effects.push(effect))?;
+    driver.step_into(Time::ZERO, &mut rng, join, &mut effects)?;
     loop {
         // 1. Carry out the machine's effects, in order.
         for effect in effects.drain(..) {
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let now = Time::since_start(start.elapsed());
         let wait = driver.wait(now);
         if wait == Some(Span::ZERO) {
-            driver.expire(now, &mut rng, |effect| effects.push(effect));
+            driver.expire_into(now, &mut rng, &mut effects);
             continue;
         }
         // 3. Until then, pass on messages. Any bytes may arrive.
@@ -76,9 +76,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let now = Time::since_start(start.elapsed());
             let input = Input::Message { from, message };
             // The machine refuses a peer that misbehaves. This host ignores the refusal.
-            driver
-                .step(now, &mut rng, input, |effect| effects.push(effect))
-                .ok();
+            driver.step_into(now, &mut rng, input, &mut effects).ok();
         }
     }
 }

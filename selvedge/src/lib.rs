@@ -66,7 +66,7 @@
 //!     let seeds = vec![NodeId(1)];
 //!     let join = Command::Membership(membership::Command::Join { seeds });
 //!     let mut effects = Vec::new();
-//!     node.step(Time::ZERO, &mut rng, Input::Command(join), |it| effects.push(it))?;
+//!     node.step_into(Time::ZERO, &mut rng, Input::Command(join), &mut effects)?;
 //!     nodes.push(node);
 //!     network.push(effects);
 //! }
@@ -75,7 +75,7 @@
 //!     let now = Time::ZERO + Span::millis(100) * tenth;
 //!     for place in [0, 1] {
 //!         let mut effects = core::mem::take(&mut network[place]);
-//!         nodes[place].expire(now, &mut rng, |it| effects.push(it));
+//!         nodes[place].expire_into(now, &mut rng, &mut effects);
 //!         let from = nodes[place].machine().membership().me();
 //!         for effect in effects {
 //!             let Effect::Send { message, .. } = effect else {
@@ -88,7 +88,7 @@
 //!             let (other, answers) = (1 - place, &mut network[1 - place]);
 //!             let input = Input::Message { from, message };
 //!             // The host counts refusals.
-//!             let _taken = nodes[other].step(now, &mut rng, input, |it| answers.push(it)).is_ok();
+//!             let _taken = nodes[other].step_into(now, &mut rng, input, &mut answers).is_ok();
 //!         }
 //!     }
 //! }

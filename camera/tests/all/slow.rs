@@ -209,7 +209,7 @@ fn a_permission_that_was_kept_is_asked_for_again_on_the_slow_path() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut step = |input| {
         let mut effects = Vec::new();
-        node.step(Time::ZERO, &mut rng, input, |it| effects.push(it))
+        node.step_into(Time::ZERO, &mut rng, input, &mut effects)
             .unwrap();
         let waits_for: Vec<Member> = node.machine().waits_for().collect();
         (effects, waits_for)

@@ -57,7 +57,7 @@ impl Node {
     fn step(&mut self, input: Input<Camera>) -> Vec<(usize, Message)> {
         let mut effects = Vec::new();
         self.driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it))
+            .step_into(self.now, &mut self.rng, input, &mut effects)
             .unwrap();
         self.sent(effects)
     }
@@ -92,8 +92,7 @@ impl Node {
         self.now = self.driver.deadline().unwrap();
         let mut effects = Vec::new();
         let now = self.now;
-        self.driver
-            .expire(now, &mut self.rng, |it| effects.push(it));
+        self.driver.expire_into(now, &mut self.rng, &mut effects);
         self.sent(effects)
     }
 

@@ -235,7 +235,7 @@ fn an_entry_is_told_before_anything_depends_on_it() {
     let mut notified = Vec::new();
     let enter = Input::Command(Command::Enter);
     alone
-        .step(Time::ZERO, &mut rng, enter, |effect| notified.push(effect))
+        .step_into(Time::ZERO, &mut rng, enter, &mut notified)
         .unwrap();
     let token = Token { number: 1, by: me };
     assert_eq!(notified, [Effect::Event(Event::Entered(token))]);

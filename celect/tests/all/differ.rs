@@ -119,7 +119,7 @@ impl World {
         let (now, mut effects) = (self.clock(at), Vec::new());
         let driver = &mut self.nodes[at].driver;
         // An election may already run.
-        let _refused = driver.step(now, &mut self.rng, input, |it| effects.push(it));
+        let _refused = driver.step_into(now, &mut self.rng, input, &mut effects);
         self.carry_out(at, effects);
     }
 
@@ -193,7 +193,7 @@ impl World {
         self.read(at, before);
         let (now, mut effects) = (self.clock(at), Vec::new());
         let driver = &mut self.nodes[at].driver;
-        driver.expire(now, &mut self.rng, |it| effects.push(it));
+        driver.expire_into(now, &mut self.rng, &mut effects);
         self.carry_out(at, effects);
         self.read(at, letters.collect());
     }

@@ -194,7 +194,7 @@ fn inner_timers_tick_at_their_own_machine() {
         ]
     );
     let mut ticked = Vec::new();
-    driver.expire(at(2), &mut rng(), |effect| ticked.push(effect));
+    driver.expire_into(at(2), &mut rng(), &mut ticked);
     let expected = [(Left, 1_001), (Right, 1_001), (Left, 1_002), (Right, 1_002)];
     assert_eq!(ticked, expected.map(Effect::Event));
     assert_eq!(driver.machine().counts(), (3, 3));

@@ -153,8 +153,7 @@ impl Host {
             let mut effects = Vec::new();
             let now = self.clock.now();
             self.look_at_waiting(now);
-            self.driver
-                .expire(now, &mut self.rng, |it| effects.push(it));
+            self.driver.expire_into(now, &mut self.rng, &mut effects);
             self.carry_out(effects);
             if let Ok(wake) = wake {
                 self.on_wake(wake);
@@ -201,7 +200,7 @@ impl Host {
         let (now, mut effects) = (self.clock.now(), Vec::new());
         let taken = self
             .driver
-            .step(now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(now, &mut self.rng, input, &mut effects);
         self.carry_out(effects);
         taken
     }

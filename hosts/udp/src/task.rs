@@ -242,11 +242,11 @@ impl Task {
     /// Gives the machine a command; its effects wait for [`carry_out`](Self::carry_out).
     pub(crate) fn command(&mut self, command: selvedge::Command) -> Result<(), Reject> {
         let effects = &mut self.effects;
-        self.driver.step(
+        self.driver.step_into(
             self.clock.now(),
             &mut self.rng,
             Input::Command(command),
-            |effect| effects.push(effect),
+            effects,
         )
     }
 

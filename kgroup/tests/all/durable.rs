@@ -215,13 +215,13 @@ fn facts_of_three() -> Vec<Vec<Fact<GroupState>>> {
         let now = Time::ZERO + Span::millis(100) * tenth;
         for at in 0..3 {
             let mut effects = Vec::new();
-            drivers[at].expire(now, &mut rng, |it| effects.push(it));
+            drivers[at].expire_into(now, &mut rng, &mut effects);
             take(at, members[at], effects, &mut facts[at], &mut inputs);
         }
         while !inputs.is_empty() {
             let (at, input) = inputs.remove(0);
             let mut effects = Vec::new();
-            let taken = drivers[at].step(now, &mut rng, input, |it| effects.push(it));
+            let taken = drivers[at].step_into(now, &mut rng, input, &mut effects);
             taken.unwrap();
             // Of one step: nothing is sent before a fact.
             let is_fact =

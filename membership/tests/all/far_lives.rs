@@ -104,7 +104,7 @@ impl Mesh {
             for id in 1..=self.nodes.len() as u64 {
                 let mut effects = Vec::new();
                 let node = &mut self.nodes[id as usize - 1];
-                node.expire(self.now, &mut self.rng, |effect| effects.push(effect));
+                node.expire_into(self.now, &mut self.rng, &mut effects);
                 self.send(id, effects);
             }
             self.carry();

@@ -203,7 +203,7 @@ impl Net {
     fn gateway(&mut self, at: usize, input: Input<Gateway>) {
         let (now, mut effects) = (self.now, Vec::new());
         let node = &mut self.gateways[at];
-        node.step(now, &mut self.rng, input, |it| effects.push(it))
+        node.step_into(now, &mut self.rng, input, &mut effects)
             .unwrap();
         self.carry_out_gateway(at, effects);
     }
@@ -220,7 +220,7 @@ impl Net {
     fn follower(&mut self, at: usize, input: Input<Follower>) {
         let (now, mut effects) = (self.now, Vec::new());
         let node = &mut self.followers[at];
-        node.step(now, &mut self.rng, input, |it| effects.push(it))
+        node.step_into(now, &mut self.rng, input, &mut effects)
             .unwrap();
         let me = node.machine().me();
         for effect in effects {
@@ -239,7 +239,7 @@ impl Net {
     fn client(&mut self, input: Input<Client>) {
         let (now, mut effects) = (self.now, Vec::new());
         self.client
-            .step(now, &mut self.rng, input, |it| effects.push(it))
+            .step_into(now, &mut self.rng, input, &mut effects)
             .unwrap();
         let me = self.client.machine().me();
         for effect in effects {
@@ -278,7 +278,7 @@ impl Net {
             self.now = self.now.max(due);
             for at in 0..self.gateways.len() {
                 let mut effects = Vec::new();
-                self.gateways[at].expire(due, &mut self.rng, |it| effects.push(it));
+                self.gateways[at].expire_into(due, &mut self.rng, &mut effects);
                 self.carry_out_gateway(at, effects);
             }
             self.deliver();

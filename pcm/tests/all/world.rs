@@ -367,7 +367,7 @@ impl World {
         for at in 0..self.gateways.len() {
             let mut effects = Vec::new();
             if let Some(driver) = &mut self.gateways[at].driver {
-                driver.expire(now, &mut self.rng, |it| effects.push(it));
+                driver.expire_into(now, &mut self.rng, &mut effects);
             }
             if !effects.is_empty() {
                 self.carry_out_gateway(at, effects);
@@ -376,14 +376,14 @@ impl World {
         for at in 0..self.followers.len() {
             let mut effects = Vec::new();
             if let Some(driver) = &mut self.followers[at].driver {
-                driver.expire(now, &mut self.rng, |it| effects.push(it));
+                driver.expire_into(now, &mut self.rng, &mut effects);
             }
             self.carry_out_follower(at, effects);
         }
         for at in 0..self.clients.len() {
             let mut effects = Vec::new();
             let driver = &mut self.clients[at].driver;
-            driver.expire(now, &mut self.rng, |it| effects.push(it));
+            driver.expire_into(now, &mut self.rng, &mut effects);
             self.carry_out_client(at, effects);
         }
     }

@@ -14,15 +14,14 @@ const GATEWAY: Member = Member::new(1, 0);
 fn step<M: Machine>(at: &mut Driver<M>, now: Time, input: Input<M>) -> Vec<Effect<M>> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut effects = Vec::new();
-    at.step(now, &mut rng, input, |it| effects.push(it))
-        .unwrap();
+    at.step_into(now, &mut rng, input, &mut effects).unwrap();
     effects
 }
 
 fn expire<M: Machine>(at: &mut Driver<M>, now: Time) -> Vec<Effect<M>> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut effects = Vec::new();
-    at.expire(now, &mut rng, |it| effects.push(it));
+    at.expire_into(now, &mut rng, &mut effects);
     effects
 }
 

@@ -31,7 +31,7 @@ fn node(id: u64, first: &Configuration, window: u32) -> Node {
 fn step(node: &mut Node, input: Input<Replica<Log>>) -> Vec<Effect<Replica<Log>>> {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let mut effects = Vec::new();
-    node.step(Time::ZERO, &mut rng, input, |it| effects.push(it))
+    node.step_into(Time::ZERO, &mut rng, input, &mut effects)
         .unwrap();
     effects
 }

@@ -82,7 +82,7 @@ impl Bench {
         let input = Input::Command(command);
         let warned = self
             .driver
-            .step(self.now, &mut Never, input, |it| effects.push(it));
+            .step_into(self.now, &mut Never, input, &mut effects);
         self.take(effects);
         warned
     }
@@ -128,8 +128,7 @@ impl Bench {
         while let Some(due) = self.driver.deadline().filter(|&it| it <= until) {
             self.now = self.now.max(due);
             let mut effects = Vec::new();
-            self.driver
-                .expire(self.now, &mut Never, |it| effects.push(it));
+            self.driver.expire_into(self.now, &mut Never, &mut effects);
             self.take(effects);
         }
         self.now = until;

@@ -132,7 +132,7 @@ impl Home {
         self.trace.push(format!("{:?} {input:?}", self.now));
         let mut effects = Vec::new();
         let (hub, now) = (&mut self.hub, self.now);
-        let notified = hub.step(now, &mut self.rng, input, |it| effects.push(it));
+        let notified = hub.step_into(now, &mut self.rng, input, &mut effects);
         assert!(notified.is_ok() || effects.is_empty());
         self.carry_out(effects);
         notified
@@ -253,7 +253,7 @@ impl Home {
         self.trace.push(format!("{:?} is due", self.now));
         let mut effects = Vec::new();
         let (hub, now) = (&mut self.hub, self.now);
-        hub.expire(now, &mut self.rng, |it| effects.push(it));
+        hub.expire_into(now, &mut self.rng, &mut effects);
         assert_eq!(self.hub.refused_ticks(), 0);
         self.carry_out(effects);
     }

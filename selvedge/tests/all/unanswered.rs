@@ -128,7 +128,7 @@ impl Bench {
         let Some(node) = self.nodes[id.0 as usize - 1].as_mut() else {
             return Ok(());
         };
-        let taken = node.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let taken = node.step_into(self.now, &mut self.rng, input, &mut effects);
         self.carry_out(id, effects);
         taken.map_err(|refused| refused.to_string())
     }
@@ -172,7 +172,7 @@ impl Bench {
             for id in (1..=self.nodes.len() as u64).map(NodeId) {
                 let mut effects = Vec::new();
                 if let Some(node) = self.nodes[id.0 as usize - 1].as_mut() {
-                    node.expire(self.now, &mut self.rng, |it| effects.push(it));
+                    node.expire_into(self.now, &mut self.rng, &mut effects);
                     self.carry_out(id, effects);
                 }
             }

@@ -275,9 +275,9 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         let mut effects = Vec::new();
         let choices = &mut hosts.choices;
         let taken = match input {
-            Some(input) => (host.driver).step(local, choices, input, |it| effects.push(it)),
+            Some(input) => (host.driver).step_into(local, choices, input, &mut effects),
             None => {
-                (host.driver).expire(local, choices, |it| effects.push(it));
+                (host.driver).expire_into(local, choices, &mut effects);
                 Ok(())
             }
         };

@@ -195,9 +195,7 @@ impl<M: Machine> Network<M> {
         let Some(slot) = self.nodes.get_mut(node) else {
             return Err(CallError::NoSuchNode { node, nodes });
         };
-        let outcome = slot
-            .driver
-            .step(now, &mut slot.rng, input, |effect| effects.push(effect));
+        let outcome = slot.driver.step_into(now, &mut slot.rng, input, effects);
         if let Err(why) = outcome {
             slot.counters.rejected += 1;
             slot.last_reject = Some(why.clone());
@@ -214,9 +212,7 @@ impl<M: Machine> Network<M> {
         let mut timers = 0;
         if let Some(slot) = self.nodes.get_mut(node) {
             self.tracer.line(now, Some(node), What::Due);
-            timers = slot
-                .driver
-                .expire(now, &mut slot.rng, |effect| effects.push(effect));
+            timers = slot.driver.expire_into(now, &mut slot.rng, effects);
             slot.counters.ticks += timers as u64;
             // A microsecond later at the earliest, or a timer armed with no delay would hold time.
             self.alarms.set(node, slot.alarm(now + Span::micros(1)));

@@ -298,7 +298,7 @@ impl<M: Machine> Mesh<M> {
             // Where no timer is due, nothing happens and no promise needs a check.
             if self.seats.get(at).is_some_and(is_due) {
                 self.call(at, watch, |driver, now, effects| {
-                    driver.expire(now, choices, |effect| effects.push(effect));
+                    driver.expire_into(now, choices, effects);
                     Ok(())
                 })?;
             }
@@ -414,7 +414,7 @@ impl<M: Machine> Mesh<M> {
         self.call(seat, watch, |driver, now, effects| {
             // In debug builds the driver compares by itself.
             let before = (!cfg!(debug_assertions)).then(|| driver.machine().clone());
-            let taken = driver.step(now, choices, input, |effect| effects.push(effect));
+            let taken = driver.step_into(now, choices, input, effects);
             if let Err(reject) = &taken
                 && (before.is_some_and(|it| it != *driver.machine()) || !effects.is_empty())
             {

@@ -76,7 +76,7 @@ fn membership_works() -> bool {
         let join = Input::Command(Command::Join { seeds });
         let mut sent = Vec::new();
         driver
-            .step(Time::ZERO, &mut choices, join, |effect| sent.push(effect))
+            .step_into(Time::ZERO, &mut choices, join, &mut sent)
             .ok()?;
         Some((driver, sent))
     };
@@ -328,13 +328,13 @@ fn camera_works() -> bool {
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
     let enter = Input::Command(selvedge_camera::Command::Enter);
     let mut works = asker
-        .step(Time::ZERO, &mut Steps(0), enter, |it| asked.push(it))
+        .step_into(Time::ZERO, &mut Steps(0), enter, &mut asked)
         .is_ok();
     for effect in asked {
         if let Effect::Send { message, .. } = effect {
             let input = Input::Message { from: one, message };
             works &= friend
-                .step(Time::ZERO, &mut Steps(0), input, |it| answered.push(it))
+                .step_into(Time::ZERO, &mut Steps(0), input, &mut answered)
                 .is_ok();
         }
     }
@@ -374,7 +374,7 @@ fn sections_work() -> bool {
     for effect in asked {
         if let Effect::Send { message, .. } = effect {
             let input = Input::Message { from: one, message };
-            let taken = friend.step(Time::ZERO, &mut Steps(0), input, |it| answered.push(it));
+            let taken = friend.step_into(Time::ZERO, &mut Steps(0), input, &mut answered);
             works &= taken.is_ok();
         }
     }
@@ -423,7 +423,7 @@ fn safehome_works() -> bool {
         Command::Submit(Routine { steps }),
     ] {
         let input = Input::Command(command);
-        let taken = hub.step(Time::ZERO, &mut Steps(0), input, |it| notified.push(it));
+        let taken = hub.step_into(Time::ZERO, &mut Steps(0), input, &mut notified);
         works &= taken.is_ok();
     }
     for effect in notified {

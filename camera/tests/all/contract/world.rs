@@ -205,8 +205,7 @@ impl<'a> World<'a> {
             return;
         };
         let mut effects = Vec::new();
-        node.driver
-            .expire(now, &mut self.rng, |it| effects.push(it));
+        node.driver.expire_into(now, &mut self.rng, &mut effects);
         assert_eq!(node.driver.refused_ticks(), 0);
         self.carry_out(place, effects);
     }
@@ -252,7 +251,7 @@ impl<'a> World<'a> {
         };
         let mut effects = Vec::new();
         node.driver
-            .step(now, &mut self.rng, input, |it| effects.push(it))?;
+            .step_into(now, &mut self.rng, input, &mut effects)?;
         self.carry_out(place, effects);
         Ok(())
     }

@@ -35,7 +35,7 @@ impl First {
     pub(super) fn step(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
         let mut effects = Vec::new();
         self.driver
-            .step(Time::ZERO, &mut self.rng, input, |it| effects.push(it))
+            .step_into(Time::ZERO, &mut self.rng, input, &mut effects)
             .unwrap();
         effects
     }

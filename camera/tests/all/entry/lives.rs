@@ -177,7 +177,7 @@ fn an_ok_to_a_former_life_does_not_count() {
         let from = member(1);
         let mut effects = Vec::new();
         let input = Input::Message { from, message };
-        node.step(Time::ZERO, &mut rng, input, |effect| effects.push(effect))
+        node.step_into(Time::ZERO, &mut rng, input, &mut effects)
             .unwrap();
         effects
     };
@@ -218,7 +218,7 @@ fn a_newcomer_that_is_left_alone_enters_above_all_tokens_it_was_not_there_for() 
     }
     let mut notified = Vec::new();
     let joined = Input::Membership(Delta::Joined(member(1)));
-    old.step(Time::ZERO, &mut rng, joined, |it| notified.push(it))
+    old.step_into(Time::ZERO, &mut rng, joined, &mut notified)
         .unwrap();
     for effect in notified {
         if let Effect::Send { to, message } = effect {

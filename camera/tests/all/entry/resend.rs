@@ -31,7 +31,7 @@ impl Node {
     fn step(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
         let mut effects = Vec::new();
         self.driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it))
+            .step_into(self.now, &mut self.rng, input, &mut effects)
             .unwrap();
         effects
     }
@@ -50,7 +50,7 @@ impl Node {
         self.now = self.driver.deadline().unwrap();
         let mut effects = Vec::new();
         self.driver
-            .expire(self.now, &mut self.rng, |it| effects.push(it));
+            .expire_into(self.now, &mut self.rng, &mut effects);
         effects
     }
 

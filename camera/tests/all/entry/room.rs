@@ -118,7 +118,7 @@ impl Node {
     fn notified(&mut self, input: Input<Camera>) -> Vec<Effect<Camera>> {
         let mut notified = Vec::new();
         self.driver
-            .step(Time::ZERO, &mut self.rng, input, |it| notified.push(it))
+            .step_into(Time::ZERO, &mut self.rng, input, &mut notified)
             .unwrap();
         notified
     }

@@ -54,7 +54,7 @@ impl Node {
     fn step(&mut self, input: Input<Sections>) -> Result<(), Reject> {
         let effects = &mut self.effects;
         self.driver
-            .step(Time::ZERO, &mut self.rng, input, |it| effects.push(it))
+            .step_into(Time::ZERO, &mut self.rng, input, effects)
     }
 
     fn command(&mut self, command: Command) -> Result<(), Reject> {

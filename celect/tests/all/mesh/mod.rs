@@ -60,7 +60,7 @@ impl Mesh {
     pub(crate) fn step(&mut self, id: u64, input: Input<Celect<ById>>) -> Result<(), Reject> {
         let mut effects = Vec::new();
         let node = &mut self.nodes[id as usize - 1];
-        let outcome = node.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let outcome = node.step_into(self.now, &mut self.rng, input, &mut effects);
         self.carry_out(id, effects);
         outcome
     }
@@ -100,7 +100,7 @@ impl Mesh {
             for nth in 0..self.nodes.len() {
                 let mut effects = Vec::new();
                 let (node, rng) = (&mut self.nodes[nth], &mut self.rng);
-                node.expire(self.now, rng, |it| effects.push(it));
+                node.expire_into(self.now, rng, &mut effects);
                 self.carry_out(nth as u64 + 1, effects);
             }
             self.deliver();

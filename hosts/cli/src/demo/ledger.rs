@@ -90,7 +90,7 @@ impl Host {
             }
             let mut effects = Vec::new();
             let now = self.clock.now();
-            (self.driver).expire(now, &mut self.rng, |effect| effects.push(effect));
+            (self.driver).expire_into(now, &mut self.rng, &mut effects);
             self.carry_out(effects);
         }
     }
@@ -117,7 +117,7 @@ impl Host {
         let mut effects = Vec::new();
         let now = self.clock.now();
         let _refused = (self.driver)
-            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+            .step_into(now, &mut self.rng, input, &mut effects)
             .is_err();
         self.carry_out(effects);
     }

@@ -125,8 +125,7 @@ impl Host {
             let wait = puts.map_or(wait, |it| it.min(wait));
             let wake = self.wakes.recv_timeout(wait.into());
             let (now, mut effects) = (self.clock.now(), Vec::new());
-            self.driver
-                .expire(now, &mut self.rng, |it| effects.push(it));
+            self.driver.expire_into(now, &mut self.rng, &mut effects);
             self.carry_out(effects);
             match wake {
                 Ok(Wake::Link(number, event)) => self.on_link(number, event),
@@ -180,7 +179,7 @@ impl Host {
         let (now, mut effects) = (self.clock.now(), Vec::new());
         let taken = self
             .driver
-            .step(now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(now, &mut self.rng, input, &mut effects);
         self.carry_out(effects);
         taken
     }

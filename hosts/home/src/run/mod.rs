@@ -162,11 +162,11 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             } else if hub.is_some_and(|it| it <= self.now) {
                 let mut effects = Vec::new();
                 self.hub
-                    .expire(self.now, &mut self.choices, |it| effects.push(it));
+                    .expire_into(self.now, &mut self.choices, &mut effects);
                 self.carry_out(effects);
             } else {
                 let mut effects = Vec::new();
-                dispatcher.expire(self.now, &mut self.choices, |it| effects.push(it));
+                dispatcher.expire_into(self.now, &mut self.choices, &mut effects);
                 self.submit_all(effects)?;
             }
             self.tell_changes(dispatcher, end)?;
@@ -219,7 +219,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
         let mut effects = Vec::new();
         let notified = self
             .hub
-            .step(self.now, &mut self.choices, input, |it| effects.push(it));
+            .step_into(self.now, &mut self.choices, input, &mut effects);
         self.carry_out(effects);
         notified
     }

@@ -64,8 +64,7 @@ impl<C: Choose, W: Watch> Stage<'_, C, W> {
             let command = trigger::Command::Observed { device, state };
             let mut effects = Vec::new();
             let input = Input::Command(command);
-            let notified =
-                dispatcher.step(self.now, &mut self.choices, input, |it| effects.push(it));
+            let notified = dispatcher.step_into(self.now, &mut self.choices, input, &mut effects);
             if let Err(reject) = notified {
                 self.watch.say(self.now, &reject.to_string());
             }

@@ -94,11 +94,11 @@ impl Task {
 
     async fn deliver(&mut self, from: Member, message: Message, source: SocketAddr) {
         let effects = &mut self.effects;
-        let taken = self.driver.step(
+        let taken = self.driver.step_into(
             self.clock.now(),
             &mut self.rng,
             Input::Message { from, message },
-            |effect| effects.push(effect),
+            effects,
         );
         match taken {
             Ok(()) => {}

@@ -47,7 +47,7 @@ impl Lone {
         let effects = &mut self.effects;
         let now = Time::ZERO;
         self.driver
-            .step(now, &mut self.rng, input, |effect| effects.push(effect))
+            .step_into(now, &mut self.rng, input, effects)
             .unwrap();
     }
 
@@ -57,8 +57,7 @@ impl Lone {
         while let Some(now) = self.driver.deadline().filter(|&at| at < until) {
             let start = self.effects.len();
             let effects = &mut self.effects;
-            self.driver
-                .expire(now, &mut self.rng, |effect| effects.push(effect));
+            self.driver.expire_into(now, &mut self.rng, effects);
             let probed: Vec<Member> = pings(&self.effects[start..]);
             for target in probed {
                 self.receive(target, Message::bare(Body::Ack { origin: None }));
@@ -79,8 +78,7 @@ impl Lone {
     /// Ticks the timers that are due; no member answers.
     pub(crate) fn silence(&mut self, now: Time) {
         let effects = &mut self.effects;
-        self.driver
-            .expire(now, &mut self.rng, |effect| effects.push(effect));
+        self.driver.expire_into(now, &mut self.rng, effects);
     }
 
     pub(crate) fn shares(&self, count: u64) -> Vec<f64> {

@@ -131,7 +131,7 @@ impl Ring {
             self.now = self.now.max(at);
             let mut effects = Vec::new();
             let now = self.now;
-            self.nodes[node].expire(now, &mut self.rng, |effect| effects.push(effect));
+            self.nodes[node].expire_into(now, &mut self.rng, &mut effects);
             self.carry(node, effects);
             self.settle(&passes);
         }

@@ -14,7 +14,7 @@ impl World {
         let Some(driver) = &mut self.gateways[at].driver else {
             return;
         };
-        let stepped = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let stepped = driver.step_into(self.now, &mut self.rng, input, &mut effects);
         if let Err(
             why @ (gateway::Reject::Misbehaviour(_)
             | gateway::Reject::Replica(selvedge_replica::Reject::Misbehaviour(_))),
@@ -74,7 +74,7 @@ impl World {
         let Some(driver) = &mut self.followers[at].driver else {
             return;
         };
-        let stepped = driver.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let stepped = driver.step_into(self.now, &mut self.rng, input, &mut effects);
         if let Err(why @ follower::Reject::Misbehaviour(_)) = stepped {
             let me = self.followers[at].me;
             panic!("{me} accuses one that keeps the rules: {why}");
@@ -135,7 +135,7 @@ impl World {
         let host = &mut self.clients[at];
         let stepped = host
             .driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(self.now, &mut self.rng, input, &mut effects);
         if let Err(why @ (client::Reject::Misdirected(_) | client::Reject::TooMany(..))) = stepped {
             panic!("{} accuses one that keeps the rules: {why}", host.me);
         }

@@ -55,7 +55,7 @@ fn a_member_that_was_cut_off_deposes_nobody() {
         let mut effects = Vec::new();
         let at = group.at(3);
         let now = group.now;
-        group.nodes[at].expire(now, &mut group.rng, |it| effects.push(it));
+        group.nodes[at].expire_into(now, &mut group.rng, &mut effects);
         group.take(at, effects);
         group.wire.clear();
     }

@@ -87,7 +87,7 @@ impl Group {
     fn step(&mut self, id: u64, input: Input<Node>) -> Result<(), Reject> {
         let at = self.at(id);
         let mut effects = Vec::new();
-        let taken = self.nodes[at].step(self.now, &mut self.rng, input, |it| effects.push(it));
+        let taken = self.nodes[at].step_into(self.now, &mut self.rng, input, &mut effects);
         self.take(at, effects);
         taken
     }
@@ -149,7 +149,7 @@ impl Group {
         self.now = self.now + span;
         let (at, now) = (self.at(id), self.now);
         let mut effects = Vec::new();
-        self.nodes[at].expire(now, &mut self.rng, |it| effects.push(it));
+        self.nodes[at].expire_into(now, &mut self.rng, &mut effects);
         self.wire.clear();
         self.take(at, effects);
         self.taken()
@@ -179,7 +179,7 @@ impl Group {
         self.now = self.now + span;
         for at in 0..self.nodes.len() {
             let mut effects = Vec::new();
-            self.nodes[at].expire(self.now, &mut self.rng, |it| effects.push(it));
+            self.nodes[at].expire_into(self.now, &mut self.rng, &mut effects);
             self.take(at, effects);
         }
     }
@@ -199,7 +199,7 @@ impl Group {
                     continue;
                 }
                 let mut effects = Vec::new();
-                self.nodes[at].expire(self.now, &mut self.rng, |it| effects.push(it));
+                self.nodes[at].expire_into(self.now, &mut self.rng, &mut effects);
                 self.take(at, effects);
             }
             self.deliver_without(down);

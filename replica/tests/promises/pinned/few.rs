@@ -42,8 +42,7 @@ impl Few {
         let mut effects = Vec::new();
         let node = self.node(id).unwrap();
         let me = node.machine().me();
-        node.step(now, &mut rng, input, |it| effects.push(it))
-            .unwrap();
+        node.step_into(now, &mut rng, input, &mut effects).unwrap();
         self.take(me, effects);
     }
 
@@ -60,7 +59,7 @@ impl Few {
                 let mut rng = ChaCha8Rng::seed_from_u64(0);
                 let mut effects = Vec::new();
                 let me = self.nodes[at].machine().me();
-                self.nodes[at].expire(self.now, &mut rng, |it| effects.push(it));
+                self.nodes[at].expire_into(self.now, &mut rng, &mut effects);
                 self.take(me, effects);
             }
         }

@@ -70,9 +70,7 @@ impl Home {
     fn input(&mut self, input: Input<Hub<u8>>) -> Result<(), Reject> {
         let mut effects = Vec::new();
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let notified = self
-            .hub
-            .step(self.now, &mut rng, input, |it| effects.push(it));
+        let notified = self.hub.step_into(self.now, &mut rng, input, &mut effects);
         self.carry_out(effects);
         notified
     }
@@ -207,7 +205,7 @@ impl Home {
             }
             let mut effects = Vec::new();
             let mut rng = ChaCha8Rng::seed_from_u64(0);
-            self.hub.expire(now, &mut rng, |it| effects.push(it));
+            self.hub.expire_into(now, &mut rng, &mut effects);
             self.carry_out(effects);
         }
         self.now = self.now.max(until);

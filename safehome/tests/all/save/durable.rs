@@ -57,15 +57,12 @@ impl Host {
                 // A refused input is no step.
                 let notified = self
                     .hub
-                    .step(self.now, &mut self.rng, input, |it| effects.push(it));
+                    .step_into(self.now, &mut self.rng, input, &mut effects);
                 let facts = effects.iter().filter(|it| is_fact(it)).count();
                 assert_eq!(facts, usize::from(notified.is_ok()), "one fact a step");
                 assert!(effects.first().is_none_or(is_fact), "and it comes first");
             }
-            None => drop(
-                self.hub
-                    .expire(self.now, &mut self.rng, |it| effects.push(it)),
-            ),
+            None => drop(self.hub.expire_into(self.now, &mut self.rng, &mut effects)),
         }
         let out = &mut self.out;
         for effect in effects {

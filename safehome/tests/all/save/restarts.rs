@@ -195,8 +195,7 @@ fn timers_are_set_again() {
     assert_eq!(host.hub.deadline(), Some(Time::ZERO + Span::secs(60)));
     host.now = host.hub.deadline().unwrap();
     let mut events = Vec::new();
-    host.hub
-        .expire(host.now, &mut host.rng, |it| events.push(it));
+    host.hub.expire_into(host.now, &mut host.rng, &mut events);
     let committed = Effect::Event(Event::Committed(RoutineId(1)));
     assert!(events.contains(&committed), "{events:?}");
 }

@@ -312,7 +312,7 @@ impl World {
             let mut effects = Vec::new();
             if let Some(host) = self.gateways.get_mut(at).filter(|it| it.is_up) {
                 let driver = &mut host.driver;
-                driver.expire(now, &mut self.rng, |it| effects.push(it));
+                driver.expire_into(now, &mut self.rng, &mut effects);
             }
             self.carry_out_gateway(at, effects);
         }
@@ -320,13 +320,13 @@ impl World {
             let mut effects = Vec::new();
             if let Some(host) = self.followers.get_mut(at).filter(|it| it.is_up) {
                 let driver = &mut host.driver;
-                driver.expire(now, &mut self.rng, |it| effects.push(it));
+                driver.expire_into(now, &mut self.rng, &mut effects);
             }
             self.carry_out_follower(at, effects)?;
         }
         let mut effects = Vec::new();
         let client = &mut self.client;
-        client.expire(now, &mut self.rng, |it| effects.push(it));
+        client.expire_into(now, &mut self.rng, &mut effects);
         self.carry_out_client(effects);
         Ok(())
     }
@@ -400,7 +400,7 @@ impl World {
         // A late message is refused, and changes nothing.
         let _refused = host
             .driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(self.now, &mut self.rng, input, &mut effects);
         self.carry_out_gateway(at, effects);
         Ok(())
     }
@@ -426,7 +426,7 @@ impl World {
         };
         let _refused = host
             .driver
-            .step(self.now, &mut self.rng, input, |it| effects.push(it));
+            .step_into(self.now, &mut self.rng, input, &mut effects);
         self.carry_out_follower(at, effects)
     }
 
@@ -490,7 +490,7 @@ impl World {
         let mut effects = Vec::new();
         let client = &mut self.client;
         client
-            .step(self.now, &mut self.rng, input, |it| effects.push(it))
+            .step_into(self.now, &mut self.rng, input, &mut effects)
             .map_err(Fault::network)?;
         self.carry_out_client(effects);
         Ok(())
