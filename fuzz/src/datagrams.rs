@@ -204,7 +204,10 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
     for address in members.iter().filter_map(|it| it.address) {
         assert!(address::reachable(address), "{address}");
     }
-    assert_eq!(node.bound(2).await.is_ok(), node.bound(3).await.is_ok());
+    assert_eq!(
+        node.set_max_lives(2).await.is_ok(),
+        node.set_max_lives(3).await.is_ok()
+    );
     for device in (1_000..=LAST_DEVICE).map(NodeId) {
         let reported = node.reported(device, Some("on".into())).await;
         assert!(reported.is_err() || has_groups, "a cluster without groups");

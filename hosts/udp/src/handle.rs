@@ -9,9 +9,7 @@ use selvedge_core::shared::{self, Subscriber};
 use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership as membership;
 
-use selvedge::Reject;
-
-use crate::service::{Answer, Command, Error, NodeService, Refused};
+use crate::service::{Answer, Command, Error, NodeService, Reject};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
 use crate::{Clock, MemberInfo, NodeState, Observed, block_on};
@@ -193,19 +191,19 @@ impl Handle {
         self.ask(selvedge::Command::Election(elect)).await
     }
 
-    /// Sets the number of lists from which a live node may be missing (`c`), and the number of
-    /// listed nodes that may be dead (`f`), at a time: an election that waits for answers ends by
+    /// Sets the number of lists from which a live node may be missing, and the number of
+    /// listed nodes that may be dead, at a time: an election that waits for answers ends by
     /// them. They apply to a later life, too.
     ///
     /// # Errors
     /// When the node was started without [`Setup::election`](crate::Setup::election), or has
     /// stopped.
-    pub async fn tolerate(&self, c: u16, f: u16) -> Result<(), Error> {
-        let tolerate = celect::Command::SetBounds {
-            missing_from: c,
-            failures: f,
+    pub async fn set_bounds(&self, missing_from: u16, failures: u16) -> Result<(), Error> {
+        let bounds = celect::Command::SetBounds {
+            missing_from,
+            failures,
         };
-        self.ask(selvedge::Command::Election(tolerate)).await
+        self.ask(selvedge::Command::Election(bounds)).await
     }
 
     /// Sets a new bound for the number of lives, in all locks, see
@@ -213,8 +211,8 @@ impl Handle {
     ///
     /// # Errors
     /// When the machine refuses it, or the node has stopped, also before it joined.
-    pub async fn bound(&self, upper: u32) -> Result<(), Error> {
-        let bound = sections::Command::SetMaxLives(upper);
+    pub async fn set_max_lives(&self, max_lives: u32) -> Result<(), Error> {
+        let bound = sections::Command::SetMaxLives(max_lives);
         self.ask(selvedge::Command::Sections(bound)).await
     }
 
@@ -224,7 +222,7 @@ impl Handle {
     /// To leave, use [`leave`](Self::leave), which waits for guards and returns when the node has
     /// stopped. [`Command::Leave`](membership::Command::Leave) returns when the announcement has
     /// begun, is refused while a thread or task waits for a lock or has one
-    /// ([`Reject::InUse`](selvedge::Reject::InUse)), and stops the node when the announcement is
+    /// ([`selvedge::Reject::InUse`]), and stops the node when the announcement is
     /// over.
     ///
     /// # Errors
@@ -276,7 +274,7 @@ impl Handle {
     /// Submits a command that needs the mesh, and once more when the node has joined.
     pub(crate) async fn submit_in(&self, command: Command) -> Result<Answer, Error> {
         match self.shared.submit(command.clone()).await {
-            Err(Error::Rejected(Refused::Reject(Reject::NotPresent))) => {
+            Err(Error::Rejected(Reject::Node(selvedge::Reject::NotPresent))) => {
                 self.joined().await?;
                 self.shared.submit(command).await
             }

@@ -224,7 +224,7 @@ pub use handle::{Events, Handle};
 pub use host::Host;
 pub use locks::LockError;
 pub use seeds::Seed;
-pub use service::{Error, Refused};
+pub use service::{Error, Reject};
 pub use setup::Setup;
 pub use watch::Watch;
 

@@ -149,7 +149,7 @@ impl Handle {
     ///
     /// # Errors
     /// As [`gate`](Self::gate); when the settings cannot work; and
-    /// [`Refused::OtherSettings`](crate::Refused::OtherSettings) when the section is in use here
+    /// [`Reject::OtherSettings`](crate::Reject::OtherSettings) when the section is in use here
     /// with other settings or other limits.
     pub async fn gate_with(
         &self,

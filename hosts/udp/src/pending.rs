@@ -9,7 +9,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::{Command, Event, TriggerId};
 
-use crate::service::{Answer, Question, Refused};
+use crate::service::{Answer, Question, Reject};
 
 /// The key of a request, which its answer names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub(crate) enum Asked {
 pub(crate) struct Pending {
     /// The ticket of the last request.
     last: u64,
-    waiting: BTreeMap<Asked, Vec<Reply<Answer, Refused>>>,
+    waiting: BTreeMap<Asked, Vec<Reply<Answer, Reject>>>,
 }
 
 impl Pending {
@@ -47,7 +47,7 @@ impl Pending {
     }
 
     /// Adds a caller, once the machine has accepted the request.
-    pub(crate) fn wait(&mut self, asked: Asked, reply: Reply<Answer, Refused>) {
+    pub(crate) fn wait(&mut self, asked: Asked, reply: Reply<Answer, Reject>) {
         self.waiting.entry(asked).or_default().push(reply);
     }
 
@@ -78,7 +78,7 @@ impl Pending {
     /// Drops all requests of the former life.
     pub(crate) fn begin_again(&mut self) {
         for reply in core::mem::take(&mut self.waiting).into_values().flatten() {
-            reply.send(Err(Refused::NewLife));
+            reply.send(Err(Reject::NewLife));
         }
     }
 }

@@ -10,8 +10,6 @@ use selvedge_groups::{
 use selvedge_kgroup::TriggerId;
 use thiserror::Error;
 
-use selvedge::Reject;
-
 use crate::Observed;
 use crate::gates::{Gate, Settings};
 
@@ -23,7 +21,7 @@ impl Service for NodeService {
     type Command = Command;
     type Answer = Answer;
     type Event = Observed;
-    type Reject = Refused;
+    type Reject = Reject;
 }
 
 /// A command of a handle.
@@ -70,10 +68,10 @@ pub(crate) enum Answer {
 /// The reason why a running node refused a command of its application. Nothing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum Reject {
     /// The machine refused it.
     #[error(transparent)]
-    Reject(#[from] Reject),
+    Node(#[from] selvedge::Reject),
     /// The section is in use with other settings.
     #[error(
         "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all its gates and guards are dropped"
@@ -87,7 +85,7 @@ pub enum Refused {
 }
 
 /// The reason why a command was not carried out: it was refused, or the node has stopped.
-pub type Error = shared::Error<Refused>;
+pub type Error = shared::Error<Reject>;
 
 /// An answer to another question: a defect of the task.
 pub(crate) fn misplaced(answer: &Answer) -> Error {

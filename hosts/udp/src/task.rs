@@ -17,7 +17,7 @@ use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
 
-use selvedge::{Node, Reject};
+use selvedge::Node;
 
 use crate::directory::Directory;
 use crate::facts::Keeping;
@@ -29,7 +29,7 @@ use crate::publisher::Publisher;
 use crate::sealing::Sealing;
 use crate::seeds::{self, Found, Lookups, SeedFound, Turns};
 use crate::sends::Sends;
-use crate::service::{Answer, Command, NodeService, Refused};
+use crate::service::{Answer, Command, NodeService, Reject};
 use crate::traffic::Traffic;
 use crate::transport::Datagrams;
 use crate::{Clock, NodeEvent, address, clock};
@@ -91,15 +91,15 @@ pub(crate) struct Progress {
     /// True if it has been in the mesh.
     is_in: bool,
     /// The callers that wait for it to leave. It leaves when it is outside of all sections.
-    leaving: Vec<Reply<Answer, Refused>>,
+    leaving: Vec<Reply<Answer, Reject>>,
     /// True if it has left.
     has_left: bool,
     /// True if it stops, for this or another reason.
     is_over: bool,
     /// Why it did not leave when it was asked to.
-    refused: Option<Reject>,
+    refused: Option<selvedge::Reject>,
     /// The callers that wait for its end.
-    killing: Vec<Reply<Answer, Refused>>,
+    killing: Vec<Reply<Answer, Reject>>,
 }
 
 impl Task {
@@ -209,7 +209,7 @@ impl Task {
             Command::Machine(command) => {
                 let outcome = self.command(command);
                 self.carry_out(None).await;
-                reply.send(outcome.map(|()| Answer::Done).map_err(Refused::from));
+                reply.send(outcome.map(|()| Answer::Done).map_err(Reject::from));
             }
             Command::Gate { name, settings } => {
                 reply.send(self.gate(name, settings).map(Answer::Gate));
@@ -240,7 +240,7 @@ impl Task {
     }
 
     /// Gives the machine a command; its effects wait for [`carry_out`](Self::carry_out).
-    pub(crate) fn command(&mut self, command: selvedge::Command) -> Result<(), Reject> {
+    pub(crate) fn command(&mut self, command: selvedge::Command) -> Result<(), selvedge::Reject> {
         let effects = &mut self.effects;
         self.driver.step_into(
             self.clock.now(),
@@ -264,15 +264,15 @@ impl Task {
     }
 
     /// A gate to a section. It is opened when the node is in the mesh.
-    fn gate(&mut self, name: Name, wanted: Option<Settings>) -> Result<Gate, Refused> {
+    fn gate(&mut self, name: Name, wanted: Option<Settings>) -> Result<Gate, Reject> {
         if !self.progress.leaving.is_empty() {
-            return Err(Reject::Leaving(name).into());
+            return Err(selvedge::Reject::Leaving(name).into());
         }
         let (former, others) = (self.gates.settings(name), self.gates.others(name));
         if former.is_some_and(|former| wanted.is_some_and(|wanted| wanted != former))
             && self.gates.is_in_use(name)
         {
-            return Err(Refused::OtherSettings(name));
+            return Err(Reject::OtherSettings(name));
         }
         let settings = wanted.or(former).unwrap_or_default();
         let machine = self.driver.machine();
@@ -303,8 +303,8 @@ impl Task {
             match self.command(selvedge::Command::Sections(open)) {
                 Ok(()) => self.gates.opened(name),
                 // There is room as soon as another one is closed.
-                Err(Reject::Sections(sections::Reject::Full { .. })) if self.gates.is_closing() => {
-                }
+                Err(selvedge::Reject::Sections(sections::Reject::Full { .. }))
+                    if self.gates.is_closing() => {}
                 // The gate returns that it is closed.
                 Err(_) => self.gates.remove(name),
             }

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use selvedge::{Election, Reject};
+use selvedge::Election;
 use selvedge_celect::{Ballot, Config as Celect, Event, Reject as NoElection};
 use selvedge_core::{Member, NodeId, Ratio, Span};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::faults::{FaultControl, Faults, Faulty};
 use selvedge_udp::transport::Udp;
-use selvedge_udp::{Clock, Error, NodeEvent, Observed, Refused, Setup};
+use selvedge_udp::{Clock, Error, NodeEvent, Observed, Reject, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
@@ -159,7 +159,7 @@ async fn threads_ask_for_an_election_and_hear_of_its_end() {
     let node = (*nodes[2]).clone();
     let mut events = node.events();
     let other = node.clone();
-    other.tolerate(2, 0).await.unwrap();
+    other.set_bounds(2, 0).await.unwrap();
     other.elect().await.unwrap();
     let mut next = async || loop {
         let Observed { node, event, .. } = events.recv().await.unwrap();
@@ -193,16 +193,16 @@ async fn two_elections_at_once_no_elections_and_a_stopped_node_are_refused() {
     bench.lose_all();
     nodes[0].elect().await.unwrap();
     let twice = nodes[0].elect().await.unwrap_err();
-    let reject = Reject::Election(NoElection::AlreadyElecting);
+    let reject = selvedge::Reject::Election(NoElection::AlreadyElecting);
     assert_eq!(twice, Error::Rejected(reject.into()));
 
     let plain = Node::start(bench.plain(9, &[])).await;
     let refused = plain.elect().await.unwrap_err();
     assert_eq!(
         refused,
-        Error::Rejected(Refused::Reject(Reject::NoElection))
+        Error::Rejected(Reject::Node(selvedge::Reject::NoElection))
     );
-    assert_eq!(plain.tolerate(1, 1).await, Err(refused));
+    assert_eq!(plain.set_bounds(1, 1).await, Err(refused));
     assert_eq!(plain.leader(), None);
 
     for node in &nodes {

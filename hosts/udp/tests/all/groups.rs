@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use selvedge::{Coordination, Election, Reject};
+use selvedge::{Coordination, Election};
 use selvedge_core::shared::Limits;
 use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
@@ -16,7 +16,7 @@ use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{Config, Event, LeaderEvent, Outcome, Site, TriggerId, devices};
 use selvedge_routine::{Routine, State, Step};
 use selvedge_seal::{Key, Keyring, Seal};
-use selvedge_udp::{Error, HostError, NodeEvent, Refused, Setup, Watch};
+use selvedge_udp::{Error, HostError, NodeEvent, Reject, Setup, Watch};
 use tokio::time::timeout;
 
 use crate::bench::{self, Node, PATIENCE, until};
@@ -189,7 +189,7 @@ async fn a_routine_that_is_triggered_switches_the_lamp() {
 async fn a_node_without_k_groups_says_so_and_counts_their_frames() {
     let plain = Node::start(bench::setup(9, &[])).await;
     let refused = plain.trigger(Site::routine(0), TriggerId(2)).await;
-    let why = Refused::Reject(Reject::NoCoordination);
+    let why = Reject::Node(selvedge::Reject::NoCoordination);
     assert_eq!(refused, Err(Error::Rejected(why)));
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use std::thread;
 use std::time::Duration;
 
-use selvedge::Reject;
 use selvedge_core::shared::{self, RecvError, block_on};
 use selvedge_membership::{Command, Event};
-use selvedge_udp::{Error, Events, Handle, Host, NodeEvent, Refused};
+use selvedge_udp::{Error, Events, Handle, Host, NodeEvent, Reject};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{Node, PATIENCE, setup, until};
@@ -151,8 +150,8 @@ async fn waits_end_with_the_state_that_is_wanted_or_with_the_node() {
     assert!(two.wait_for(|state| !state.is_in).await.is_ok());
 
     let early = node(3, &[9]).await;
-    let (joined, asked, left) = tokio::join!(early.joined(), early.bound(5), early.leave());
+    let (joined, asked, left) = tokio::join!(early.joined(), early.set_max_lives(5), early.leave());
     assert_eq!((joined, left), (Err(Error::Closed), Ok(())));
-    let no_locks = Refused::Reject(Reject::NoExclusion);
+    let no_locks = Reject::Node(selvedge::Reject::NoExclusion);
     assert_eq!(asked, Err(Error::Rejected(no_locks)));
 }

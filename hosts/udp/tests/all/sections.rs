@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use selvedge::{Exclusion, Reject};
+use selvedge::Exclusion;
 use selvedge_camera::{Refusal, sections};
 use selvedge_core::shared::gate::{EnterError, Limits, TryEnterError};
 use selvedge_core::{Delta, Incarnation, Member, Ratio, Span};
@@ -15,7 +15,7 @@ use selvedge_membership::{Command, Event};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::faults::{FaultControl, Faults, Faulty};
 use selvedge_udp::transport::Udp;
-use selvedge_udp::{Error, Gate, Guard, LockError, NoEntry, NodeEvent, Refused, Setup};
+use selvedge_udp::{Error, Gate, Guard, LockError, NoEntry, NodeEvent, Reject, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
@@ -175,12 +175,12 @@ async fn too_few_nodes_and_a_node_without_locks_are_refused() {
     let refused = timeout(PATIENCE, node.lock(name)).await.unwrap();
     let too_few = EnterError::Refused(NoEntry::Refused(refusal));
     assert_eq!(refused.unwrap_err(), LockError::NotEntered(too_few));
-    node.bound(1).await.unwrap();
+    node.set_max_lives(1).await.unwrap();
     drop(timeout(PATIENCE, node.lock(name)).await.unwrap().unwrap());
 
     let plain = Node::start(bench.plain(2, &[])).await;
     let refused = plain.lock(name).await.unwrap_err();
-    let no_locks = Error::Rejected(Refused::Reject(Reject::NoExclusion));
+    let no_locks = Error::Rejected(Reject::Node(selvedge::Reject::NoExclusion));
     assert_eq!(refused, LockError::Unavailable(no_locks));
 }
 
@@ -323,7 +323,7 @@ async fn all_gates_of_a_name_queue_together_and_have_one_setting() {
         ..Limits::default()
     };
     let first = node.gate(name).await.unwrap();
-    let other = Err(Error::Rejected(Refused::OtherSettings(name)));
+    let other = Err(Error::Rejected(Reject::OtherSettings(name)));
     let with = async || node.gate_with(name, None, limits).await;
     assert_eq!(with().await.map(drop), other);
     let second = node.gate(name).await.unwrap();
@@ -365,17 +365,17 @@ async fn a_section_that_cannot_be_opened_is_refused_and_a_gate_that_is_gone_is_r
         assert!(
             matches!(
                 refused,
-                Error::Rejected(Refused::Reject(Reject::Sections(sections::Reject::Config(
-                    _
-                ))))
+                Error::Rejected(Reject::Node(selvedge::Reject::Sections(
+                    sections::Reject::Config(_)
+                )))
             ),
             "{refused:?}"
         );
         for _ in 0..20 {
             let door = gate("door").await.unwrap();
-            let full = Reject::Sections(sections::Reject::Full { limit: 1 });
+            let full = selvedge::Reject::Sections(sections::Reject::Full { limit: 1 });
             let refused = gate("gate").await.unwrap_err();
-            assert_eq!(refused, Error::Rejected(Refused::Reject(full)));
+            assert_eq!(refused, Error::Rejected(Reject::Node(full)));
             let guard = if is_in {
                 Some(timeout(PATIENCE, door.enter()).await.unwrap().unwrap())
             } else {
