@@ -185,8 +185,10 @@ pub struct PassiveFeedback {
     pub timeout: u16,
 }
 
-impl Default for ActiveFeedback {
-    fn default() -> Self {
+impl ActiveFeedback {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             smoothing: 8,
             timeout: 4,
@@ -194,8 +196,16 @@ impl Default for ActiveFeedback {
     }
 }
 
-impl Default for PassiveFeedback {
+impl Default for ActiveFeedback {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PassiveFeedback {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             chance: Ratio::new(1, 10),
             timeout: 20,
@@ -203,9 +213,22 @@ impl Default for PassiveFeedback {
     }
 }
 
-impl Default for Config {
-    /// For IP networks: a period of one second, frames of 1,400 bytes.
+impl Default for PassiveFeedback {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults, for IP networks: a period of one second, frames of 1,400 bytes.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             period: Span::secs(1),
             jitter: Span::millis(100),
@@ -220,8 +243,8 @@ impl Default for Config {
             suspicion: SuspicionLength::PerLog(3),
             publish_after: 2,
             retransmit_factor: 3,
-            active: Some(ActiveFeedback::default()),
-            passive: Some(PassiveFeedback::default()),
+            active: Some(ActiveFeedback::new()),
+            passive: Some(PassiveFeedback::new()),
             stretch_limit: 2,
             sync_after: 4,
             reconnect_every: 5,
@@ -238,9 +261,7 @@ impl Default for Config {
             health_limit: 255,
         }
     }
-}
 
-impl Config {
     /// For 802.15.4 radios: frames of 127 bytes, short metadata and broadcasts, small tables.
     #[must_use]
     pub fn radio() -> Self {

@@ -94,9 +94,17 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
-            visibility: Visibility::default(),
-            scheduler: Scheduler::default(),
+            visibility: Visibility::Eventual,
+            scheduler: Scheduler::Timeline,
             pre_leases: true,
             post_leases: true,
             leniency: 110,
@@ -113,9 +121,7 @@ impl Default for Config {
             device_limit: 4_096,
         }
     }
-}
 
-impl Config {
     selvedge_core::with_settings! {
         with_visibility visibility: Visibility,
         with_scheduler scheduler: Scheduler,

@@ -55,6 +55,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             miss: Ratio::new(1, 1_000),
             skew: Ratio::new(1, 50),
@@ -69,9 +77,7 @@ impl Default for Config {
             neighbour_limit: 4_096,
         }
     }
-}
 
-impl Config {
     selvedge_core::with_settings! {
         with_miss miss: Ratio,
         with_skew skew: Ratio,

@@ -36,6 +36,14 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Config {
+    /// The defaults.
+    #[must_use]
+    pub const fn new() -> Self {
         Self {
             routine_limit: 4_096,
             trigger_limit: 4_096,
@@ -43,9 +51,7 @@ impl Default for Config {
             device_limit: 4_096,
         }
     }
-}
 
-impl Config {
     selvedge_core::with_settings! {
         with_routine_limit routine_limit: u32,
         with_trigger_limit trigger_limit: u32,
