@@ -56,7 +56,7 @@
 //! | [`Handle::joined`] | the node is in the mesh | [`Closed`](Error::Closed) when the node has stopped |
 //! | [`Handle::wait_for`] | the published state is as wanted | the same |
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
-//! | [`Handle::elect`], [`Handle::bound`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
+//! | [`Handle::elect`], [`Handle::set_max_lives`], [`Handle::set_bounds`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
 //! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
