@@ -17,7 +17,7 @@ use std::task::Wake;
 
 use loom::model::Builder;
 use loom::thread;
-use selvedge_core::shared::gate::{self, Closed, EnterError, Limits, GateCommand};
+use selvedge_core::shared::gate::{self, Closed, EnterError, GateCommand, Limits};
 
 type Gate = gate::Gate<u8, u8>;
 type Controller = gate::Controller<u8, u8>;

@@ -399,7 +399,10 @@ fn routine_works() -> bool {
     let steps = Vec::from([Step::new(NodeId(1), State::from(7))]);
     let (name, routine) = ("r".into(), Routine { steps });
     let mut works = true;
-    for command in [Command::Routine { name, routine }, Command::Run("r".into())] {
+    for command in [
+        Command::AddRoutine { name, routine },
+        Command::Run("r".into()),
+    ] {
         let taken = dispatcher.step(Time::ZERO, &mut Steps(0), Input::Command(command), |it| {
             submitted += usize::from(matches!(it, Effect::Event(Event::Submit { .. })));
         });
@@ -419,7 +422,7 @@ fn safehome_works() -> bool {
     let state = None;
     let mut works = true;
     for command in [
-        Command::Device { device, state },
+        Command::AddDevice { device, state },
         Command::Submit(Routine { steps }),
     ] {
         let input = Input::Command(command);
@@ -429,7 +432,7 @@ fn safehome_works() -> bool {
     for effect in notified {
         if let Effect::Event(Event::Issue { device, token, .. }) = effect {
             let outcome = Outcome::Done;
-            let report = Command::Outcome {
+            let report = Command::Acted {
                 device,
                 token,
                 outcome,

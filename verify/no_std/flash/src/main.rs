@@ -87,8 +87,8 @@ fn device() {
             Command::Elect,
             Command::Measure,
             Command::SetBounds {
-                c: black_box(1),
-                f: 0,
+                missing_from: black_box(1),
+                failures: 0,
             },
         ];
         machine.map(|it| run(it, commands));
@@ -108,7 +108,7 @@ fn device() {
         let commands = [
             Command::Start,
             Command::Unreachable,
-            Command::Duty(black_box(DutyCycle::always())),
+            Command::SetDutyCycle(black_box(DutyCycle::always())),
             Command::Returned { task, returned },
             Command::Loaded(black_box(Library(1))),
             Command::Missing(black_box(Library(1))),
