@@ -44,6 +44,8 @@ def copy(name):
         r"\{\{#include ([^}:]+):?(\w*)\}\}", lambda it: included(chapter, it[1], it[2]), text
     )
     text = re.sub(r"\[([^]]+)\]\(([\w-]+)\.md(#[\w-]+)?\)", lambda it: link(*it.groups("")), text)
+    # A picture stays in the book: its file is outside of the package.
+    text = re.sub(r":\n\n!\[([^]]+)\]\([\w.-]+\)", r". (The book has a picture.)", text)
     return f"{text}\n<!-- A copy of docs/src/{name}.md by verify/ci/guide.py. -->\n"
 
 
