@@ -12,12 +12,11 @@ use selvedge_core::shared::{Limits, RecvError};
 use selvedge_core::{NodeId, Span};
 use selvedge_host::{Host, Setup};
 use selvedge_replica::Replica;
-use selvedge_store::Store;
 use tokio::sync::mpsc::{self, Receiver};
 
 use crate::console::Console;
 use crate::map::Map;
-use crate::storage;
+use crate::storage::{self, Memories};
 
 const HEARTBEAT: Span = Span::millis(100);
 /// The number of events that may wait for the console: more than one round of the host has.
@@ -26,7 +25,7 @@ const EVENTS: usize = 4_096;
 /// Runs until storage fails.
 pub(crate) async fn run(
     replica: Replica<Map>,
-    store: Store,
+    store: Memories,
     socket: UdpSocket,
     peers: BTreeMap<NodeId, SocketAddr>,
 ) -> Result<Infallible, Box<dyn Error>> {

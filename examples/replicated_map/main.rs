@@ -85,7 +85,7 @@ fn run(mut args: impl Iterator<Item = String>) -> Result<Infallible, Box<dyn Err
                 let (id, address) = peer.split_once('=').ok_or(USAGE)?;
                 peers.insert(NodeId(parse(id)?), parse::<SocketAddr>(address)?);
             }
-            "--first" => memory = Memory::None,
+            "--first" => memory = Memory::NeverStarted,
             "--forgot" => memory = Memory::Lost,
             _ => return Err(format!("{name} is no argument: {USAGE}").into()),
         }

@@ -31,7 +31,10 @@ pub(crate) enum StorageError {
     Replica(#[from] Reject),
 }
 
-/// A member's life, and the promises of its replica.
+/// The stored part of a member: its life, and the promises of its replica.
+pub(crate) type Memories = Store<(Member, Stored<Map>), Fact<Map>>;
+
+/// The base of a member.
 pub(crate) fn base(replica: &Replica<Map>) -> (Member, Stored<Map>) {
     (replica.me(), replica.stored())
 }
@@ -43,7 +46,7 @@ pub(crate) fn open(
     id: NodeId,
     memory: Memory,
     first: Configuration,
-) -> Result<(Store, Replica<Map>), StorageError> {
+) -> Result<(Memories, Replica<Map>), StorageError> {
     let (mut store, beginning) = memory.open::<Stored<Map>, Fact<Map>>(dir, SCHEMA, id)?;
     let replica = match beginning {
         // A member that lost its memory is not in the first configuration: it has no vote.

@@ -64,7 +64,7 @@ impl Medium {
 /// crash, and after it was closed.
 fn databases() -> Result<[Vec<u8>; 2], StoreError> {
     let medium = Medium::of(&[]);
-    let (mut store, _) = Store::on::<Vec<u64>, u64>(medium.clone(), SCHEMA)?;
+    let (mut store, _) = Store::<Vec<u64>, u64>::on(medium.clone(), SCHEMA)?;
     store.rebase(&Vec::from([0_u64, 1, 2]), |_| Ok(()))?;
     for facts in [&[3_u64, 4, 5][..], &[6, 7], &[8, 9]] {
         store.append(facts)?;
@@ -110,7 +110,7 @@ fn opened(data: &[u8]) -> Option<u64> {
         damaged(&mut bytes, used, damage);
     }
     let medium = Medium::of(&bytes);
-    match Store::on::<Vec<u64>, u64>(medium.clone(), SCHEMA) {
+    match Store::<Vec<u64>, u64>::on(medium.clone(), SCHEMA) {
         Ok((_, found)) => {
             let found = found.map(|it| [it.base, it.facts].concat());
             let count = found.as_ref().map_or(0, Vec::len) as u64;

@@ -9,11 +9,11 @@ use selvedge_core::durable::Barrier;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_replica::{Command, Configuration, Replica, State};
 use selvedge_store::redb::{Database, TableDefinition};
-use selvedge_store::{Damage, Store, StoreError};
+use selvedge_store::{Damage, StoreError};
 
 use super::running::Folder;
 use crate::map::{Expected, Map, Outcome, Slot, Update};
-use crate::storage::{self, Memory, StorageError};
+use crate::storage::{self, Memories, Memory, StorageError};
 
 fn update(key: &str, expected: Expected, value: &str) -> Update {
     let (key, value) = (key.into(), value.into());
@@ -92,7 +92,7 @@ fn first() -> Configuration {
     Configuration::of([Member::new(1, 0)])
 }
 
-fn open(dir: &Path, memory: Memory) -> Result<(Store, Replica<Map>), StorageError> {
+fn open(dir: &Path, memory: Memory) -> Result<(Memories, Replica<Map>), StorageError> {
     storage::open(dir, NodeId(1), memory, first())
 }
 
@@ -127,7 +127,7 @@ fn count(dir: &Path) -> (u32, Option<Slot>) {
 #[test]
 fn a_later_life_holds_what_was_stored_also_behind_a_new_base() {
     let folder = Folder::new("lives");
-    count_to(&folder.0, Memory::None, 1..=3);
+    count_to(&folder.0, Memory::NeverStarted, 1..=3);
     assert_eq!(count(&folder.0), (1, Some(slot("3", 3))));
     assert_eq!(count(&folder.0), (2, Some(slot("3", 3))));
     count_to(&folder.0, Memory::Kept, 4..=130);
@@ -140,16 +140,16 @@ fn a_life_begins_as_the_user_says_or_not_at_all() {
     let error = |memory| open(&folder.0, memory).map(|_| ()).unwrap_err();
     assert!(matches!(
         error(Memory::Kept),
-        StorageError::Store(StoreError::Nothing)
+        StorageError::Store(StoreError::NothingStored)
     ));
     let (_, replica) = open(&folder.0, Memory::Lost).unwrap();
     // Later than any that was counted, and without a vote.
     assert!(replica.me().supersedes(Member::new(1, 1_000_000)));
     assert!(!replica.votes());
-    for memory in [Memory::None, Memory::Lost] {
+    for memory in [Memory::NeverStarted, Memory::Lost] {
         assert!(matches!(
             error(memory),
-            StorageError::Store(StoreError::Something)
+            StorageError::Store(StoreError::AlreadyStored)
         ));
     }
     let (_, later) = open(&folder.0, Memory::Kept).unwrap();
@@ -170,7 +170,7 @@ fn a_life_begins_as_the_user_says_or_not_at_all() {
 fn a_database_in_use_or_of_another_program_is_refused() {
     let folder = Folder::new("foreign");
     let path = folder.0.join("map.redb");
-    let in_use = open(&folder.0, Memory::None).unwrap();
+    let in_use = open(&folder.0, Memory::NeverStarted).unwrap();
     assert!(matches!(
         open(&folder.0, Memory::Kept).map(|_| ()),
         Err(StorageError::Store(StoreError::InUse(_)))
@@ -184,7 +184,7 @@ fn a_database_in_use_or_of_another_program_is_refused() {
     txn.open_table(table).unwrap();
     txn.commit().unwrap();
     drop(database);
-    for memory in [Memory::Kept, Memory::None, Memory::Lost] {
+    for memory in [Memory::Kept, Memory::NeverStarted, Memory::Lost] {
         assert!(matches!(
             open(&folder.0, memory).map(|_| ()),
             Err(StorageError::Store(StoreError::Damage(Damage::Foreign(_))))
@@ -201,7 +201,7 @@ fn a_database_in_use_or_of_another_program_is_refused() {
 #[test]
 fn a_damaged_database_is_refused_or_holds_what_was_stored() {
     let folder = Folder::new("damaged");
-    count_to(&folder.0, Memory::None, 1..=20);
+    count_to(&folder.0, Memory::NeverStarted, 1..=20);
     let path = folder.0.join("map.redb");
     let bytes = fs::read(&path).unwrap();
     let mut refused = 0;

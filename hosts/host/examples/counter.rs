@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let [id, folder, first @ ..] = &args[..] else {
         return Err("give ID FOLDER, and --first at the first start of this node".into());
     };
-    let memory = first.first().map_or(Memory::Kept, |_| Memory::None);
+    let memory = first.first().map_or(Memory::Kept, |_| Memory::NeverStarted);
     let id = NodeId(id.parse()?);
     let members = [1, 2, 3].map(|id| Member::new(id, 0));
     let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));

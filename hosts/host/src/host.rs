@@ -58,6 +58,7 @@ mod durable {
     use selvedge_core::durable::Durable;
     use selvedge_store::Store;
     use serde::Serialize;
+    use serde::de::DeserializeOwned;
 
     use super::{Host, in_thread, prepare};
     use crate::keep::Stored;
@@ -68,8 +69,8 @@ mod durable {
     impl Host {
         /// Runs a machine and stores its facts, before an effect of the same round is carried out and
         /// a command is answered. A base takes their place at the start, before a message is sent, and after [`Schema::limit`](selvedge_store::Schema::limit)
-        /// facts: `base` returns all that the machine must not forget, for instance the node's
-        /// life. The application has made `machine` from the base and the facts that it found in
+        /// facts: `base` returns all that the machine must not forget, of the type with which the store was
+        /// opened: after `Memory::open`, the node's life and its data. The application has made `machine` from the base and the facts that it found in
         /// the store.
         ///
         /// The machine takes no input while a write is under way. A host that cannot store ends
@@ -84,13 +85,13 @@ mod durable {
         pub async fn start_durable<M, S, B>(
             machine: M,
             setup: Setup<M, S>,
-            store: Store,
+            store: Store<B, M::Fact>,
             base: impl Fn(&M) -> B + Send + 'static,
         ) -> Result<Handle<M, S>, HostError>
         where
-            M: Hosted + Durable<Fact: Serialize + Send>,
+            M: Hosted + Durable<Fact: Serialize + DeserializeOwned + Send>,
             S: Send + Sync + 'static,
-            B: Serialize + Send + 'static,
+            B: Serialize + DeserializeOwned + Send + 'static,
         {
             let (handle, task) = prepare(machine, setup, stored(store, base))?;
             tokio::spawn(task.run());
@@ -104,22 +105,27 @@ mod durable {
         pub fn blocking_start_durable<M, S, B>(
             machine: M,
             setup: Setup<M, S>,
-            store: Store,
+            store: Store<B, M::Fact>,
             base: impl Fn(&M) -> B + Send + 'static,
         ) -> Result<Handle<M, S>, HostError>
         where
-            M: Hosted + Durable<Fact: Serialize + Send>,
+            M: Hosted + Durable<Fact: Serialize + DeserializeOwned + Send>,
             S: Send + Sync + 'static,
-            B: Serialize + Send + 'static,
+            B: Serialize + DeserializeOwned + Send + 'static,
         {
             in_thread(machine, setup, stored(store, base))
         }
     }
 
-    fn stored<M, B: Serialize, F: Fn(&M) -> B>(
-        store: Store,
+    fn stored<M, B, F>(
+        store: Store<B, M::Fact>,
         base: F,
-    ) -> impl FnOnce(&M) -> Result<Stored<F>, HostError> {
+    ) -> impl FnOnce(&M) -> Result<Stored<B, M::Fact, F>, HostError>
+    where
+        M: Durable<Fact: Serialize + DeserializeOwned + Send + 'static>,
+        B: Serialize + DeserializeOwned + Send + 'static,
+        F: Fn(&M) -> B,
+    {
         move |machine| {
             let disk = Disk::new(store, &base(machine))?;
             Ok(Stored { disk, base })

@@ -35,22 +35,23 @@ mod stored {
     use selvedge_core::durable::Durable;
     use selvedge_core::{Effect, Member};
     use serde::Serialize;
+    use serde::de::DeserializeOwned;
 
     use super::Keep;
     use crate::parts::Disk;
     use crate::{Hosted, RunError};
 
     /// A disk, and the function that makes a base.
-    pub(crate) struct Stored<F> {
-        pub(crate) disk: Disk,
-        pub(crate) base: F,
+    pub(crate) struct Stored<B, F, G> {
+        pub(crate) disk: Disk<B, F>,
+        pub(crate) base: G,
     }
 
-    impl<M, B, F> Keep<M> for Stored<F>
+    impl<M, B, G> Keep<M> for Stored<B, M::Fact, G>
     where
-        M: Hosted + Durable<Fact: Serialize + Send>,
-        B: Serialize + Send + 'static,
-        F: Fn(&M) -> B + Send + 'static,
+        M: Hosted + Durable<Fact: Serialize + DeserializeOwned + Send>,
+        B: Serialize + DeserializeOwned + Send + 'static,
+        G: Fn(&M) -> B + Send + 'static,
     {
         fn begin(&mut self, machine: &M, effects: &[(Member, Effect<M>)]) {
             let facts = effects.iter().filter_map(|it| fact(&it.1)).cloned();

@@ -28,7 +28,7 @@ const RUNS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("selvedge hub
 
 /// A folder with the state of one home.
 #[derive(Debug)]
-pub struct Store(selvedge_store::Store);
+pub struct Store(selvedge_store::Store<Saved<State>, Difference<State>>);
 
 /// The contents of a folder.
 #[derive(Clone, Debug, Default)]
@@ -104,7 +104,7 @@ impl Store {
         let runs = self.runs(changes)?;
         let more = |txn: &WriteTransaction| put_runs(txn, &runs, changes);
         self.0
-            .write::<Difference<State>, _>(&changes.steps, || whole, more)
+            .write(&changes.steps, || whole, more)
     }
 
     fn runs(&self, changes: &Changes) -> Result<Vec<(u64, Vec<u8>)>, Damage> {

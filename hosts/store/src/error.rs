@@ -52,10 +52,10 @@ pub enum StoreError {
     #[error(
         "nothing is stored here: begin as a node that was never started if that is so, or as one whose memory is lost"
     )]
-    Nothing,
+    NothingStored,
     /// Data are stored, for a node that was to begin without them.
     #[error("the folder holds the memory of a node: begin with it, or name another folder")]
-    Something,
+    AlreadyStored,
     /// Another node stored it.
     #[error("this is the folder of node {found}, and not of {asked}: give each node its own")]
     OtherNode {
@@ -89,7 +89,10 @@ pub enum Damage {
         found: String,
     },
     /// An entry cannot be decoded, though its checksum is right.
-    #[error("an entry of {file} cannot be decoded ({source}): put it aside, and begin without it")]
+    #[error(
+        "an entry of {file} cannot be decoded ({source}): run the program and version that stored it; \
+         if the file is damaged, put it aside, and begin as a node whose memory is lost"
+    )]
     Entry {
         /// The file.
         file: PathBuf,

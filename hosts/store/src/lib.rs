@@ -58,7 +58,7 @@
 //! # let dir = std::env::temp_dir().join(format!("selvedge-store-doc-{}", std::process::id()));
 //! # let folder = dir.clone();
 //! let start = || -> Result<(Store, Counter), Box<dyn std::error::Error>> {
-//!     let (mut store, found) = Store::open::<u32, u32>(&folder, SCHEMA)?;
+//!     let (mut store, found) = Store::<u32, u32>::open(&folder, SCHEMA)?;
 //!     let mut counter = Counter::default();
 //!     if let Some(found) = found {
 //!         counter.last = found.base;
@@ -126,6 +126,8 @@ mod error;
 mod lives;
 mod look;
 
+use core::borrow::Borrow;
+use core::marker::PhantomData;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -188,9 +190,10 @@ pub struct Found<B, F> {
     pub facts: Vec<F>,
 }
 
-/// A base and facts in a database, and tables of the program beside them.
+/// A base and facts in a database, and tables of the program beside them. Each base is a `B` and each
+/// fact an `F`: what is stored as another type could not be read at the next start.
 #[derive(Debug)]
-pub struct Store {
+pub struct Store<B, F> {
     schema: Schema,
     file: PathBuf,
     database: Database,
@@ -199,9 +202,10 @@ pub struct Store {
     has_base: bool,
     /// While it is open, no other process uses the folder.
     _lock: Option<FileBackend>,
+    stored: PhantomData<fn(B, F)>,
 }
 
-impl Store {
+impl<B: Serialize + DeserializeOwned, F: Serialize + DeserializeOwned> Store<B, F> {
     /// Opens the folder, or creates it. Reads the whole database and compares it with its checksums, before
     /// anything in it changes.
     ///
@@ -210,10 +214,7 @@ impl Store {
     ///
     /// # Errors
     /// When the folder is in use or its database cannot be used. Nothing was changed then.
-    pub fn open<B: DeserializeOwned, F: DeserializeOwned>(
-        dir: &Path,
-        schema: Schema,
-    ) -> Result<(Self, Option<Found<B, F>>), StoreError> {
+    pub fn open(dir: &Path, schema: Schema) -> Result<(Self, Option<Found<B, F>>), StoreError> {
         let folder = |source| {
             let dir = dir.into();
             StoreError::Folder { dir, source }
@@ -258,14 +259,14 @@ impl Store {
     ///
     /// # Errors
     /// When the medium fails or its database cannot be used.
-    pub fn on<B: DeserializeOwned, F: DeserializeOwned>(
+    pub fn on(
         medium: impl StorageBackend,
         schema: Schema,
     ) -> Result<(Self, Option<Found<B, F>>), StoreError> {
         Self::at(schema.file.into(), Shared(Arc::new(medium)), schema)
     }
 
-    fn at<B: DeserializeOwned, F: DeserializeOwned>(
+    fn at(
         file: PathBuf,
         medium: Shared,
         schema: Schema,
@@ -290,6 +291,7 @@ impl Store {
             facts,
             has_base: found.is_some(),
             _lock: None,
+            stored: PhantomData,
         };
         Ok((store, found))
     }
@@ -300,7 +302,7 @@ impl Store {
     ///
     /// # Errors
     /// When the disk fails. Nothing is released then.
-    pub fn store<M: Durable<Fact: Serialize>, B: Serialize>(
+    pub fn store<M: Durable<Fact = F>>(
         &mut self,
         barrier: &mut Barrier<Effect<M>>,
         base: impl FnOnce() -> B,
@@ -324,14 +326,14 @@ impl Store {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn write<F: Serialize, B: Serialize>(
+    pub fn write<R: Borrow<B>>(
         &mut self,
         facts: &[F],
-        base: impl FnOnce() -> B,
+        base: impl FnOnce() -> R,
         more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,
     ) -> Result<(), StoreError> {
         if self.is_due(facts.len()) {
-            return self.rebase(&base(), more);
+            return self.rebase(base().borrow(), more);
         }
         self.put(facts.iter().map(postcard::to_allocvec).collect(), more)
     }
@@ -341,7 +343,7 @@ impl Store {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn append<F: Serialize>(&mut self, facts: &[F]) -> Result<(), StoreError> {
+    pub fn append(&mut self, facts: &[F]) -> Result<(), StoreError> {
         let facts = facts.iter().map(postcard::to_allocvec);
         self.put(facts.collect(), |_| Ok(()))
     }
@@ -377,7 +379,7 @@ impl Store {
     ///
     /// # Errors
     /// When the disk fails.
-    pub fn rebase<B: Serialize>(
+    pub fn rebase(
         &mut self,
         base: &B,
         more: impl FnOnce(&WriteTransaction) -> Result<(), Failed>,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use selvedge_core::{Incarnation, Member, NodeId};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Damage, Found, Schema, Store, StoreError};
@@ -18,7 +19,7 @@ pub enum Memory {
     /// The memory of its earlier life.
     Kept,
     /// No memory: the node was never started.
-    None,
+    NeverStarted,
     /// No memory: it is lost.
     Lost,
 }
@@ -45,13 +46,17 @@ impl Memory {
     ///
     /// # Errors
     /// As [`Store::open`], and when the user's statement is wrong, or the folder belongs to another node.
-    pub fn open<B: DeserializeOwned, F: DeserializeOwned>(
+    pub fn open<B, F>(
         self,
         dir: &Path,
         schema: Schema,
         id: NodeId,
-    ) -> Result<(Store, Beginning<B, F>), StoreError> {
-        let (store, found) = match Store::open::<(Member, B), F>(dir, schema) {
+    ) -> Result<(Store<(Member, B), F>, Beginning<B, F>), StoreError>
+    where
+        B: Serialize + DeserializeOwned,
+        F: Serialize + DeserializeOwned,
+    {
+        let (store, found) = match Store::<(Member, B), F>::open(dir, schema) {
             Err(StoreError::Damage(Damage::Contents { file, found })) => {
                 let aside = put_aside(&file).map_err(|source| StoreError::Folder {
                     dir: dir.into(),
@@ -63,9 +68,9 @@ impl Memory {
         };
         let first = |incarnation| Member { id, incarnation };
         let beginning = match (found, self) {
-            (None, Self::Kept) => return Err(StoreError::Nothing),
-            (Some(_), Self::None | Self::Lost) => return Err(StoreError::Something),
-            (None, Self::None) => Beginning::First(first(Incarnation(0))),
+            (None, Self::Kept) => return Err(StoreError::NothingStored),
+            (Some(_), Self::NeverStarted | Self::Lost) => return Err(StoreError::AlreadyStored),
+            (None, Self::NeverStarted) => Beginning::First(first(Incarnation(0))),
             (None, Self::Lost) => Beginning::Lost(first(after_a_loss())),
             (Some(found), Self::Kept) => {
                 let (former, base) = found.base;

@@ -26,7 +26,7 @@ const WAITING: usize = 1_024;
 /// A folder with a node's promises in k-groups: see [`Setup::facts`](crate::Setup::facts).
 #[derive(Debug)]
 pub struct Facts {
-    store: Store,
+    store: Store<Base, Fact>,
     found: Option<Found<Base, Fact>>,
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct Keeping {
     is_life_stored: bool,
     is_first: bool,
     barrier: Barrier<Waiting>,
-    disk: Disk,
+    disk: Disk<Base, Fact>,
     /// The last fact of the write that is under way.
     written: Option<Mark>,
 }

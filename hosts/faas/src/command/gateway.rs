@@ -124,7 +124,7 @@ impl Gateway {
         self.access
             .check(self.broker.is_none(), !peers.is_empty())?;
         let memory = match (self.first, self.forgot) {
-            (true, _) => Memory::None,
+            (true, _) => Memory::NeverStarted,
             (false, true) => Memory::Lost,
             (false, false) => Memory::Kept,
         };

@@ -67,7 +67,7 @@ pub struct Room {
 
 #[derive(Debug)]
 pub(crate) struct Storage {
-    store: Store,
+    store: Store<(Member, Stored<Tables>), Fact<Tables>>,
     kept: Kept,
     room: Room,
     /// The number of modules that did not match their names. They were removed.

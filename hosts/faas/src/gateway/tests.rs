@@ -52,7 +52,7 @@ fn beginning(id: u64, memory: Memory) -> Beginning {
 }
 
 pub(super) fn options(dir: &Dir, broker: Broker) -> Options {
-    let beginning = beginning(1, Memory::None);
+    let beginning = beginning(1, Memory::NeverStarted);
     Options {
         id: beginning.id,
         broker,
@@ -136,7 +136,7 @@ fn the_first_gateways_to_decide_are_all_of_them_each_once() {
 #[test]
 fn what_was_decided_is_there_after_each_start() {
     let dir = Dir::new("decided");
-    let (mut storage, gateway) = dir.open(1, Memory::None).unwrap();
+    let (mut storage, gateway) = dir.open(1, Memory::NeverStarted).unwrap();
     assert_eq!(gateway.me(), Member::new(1, 0));
     // More facts than the limit at which a base replaces them.
     let gateway = work(&mut storage, gateway, 40);
@@ -159,11 +159,11 @@ fn a_gateway_begins_as_its_user_says_or_not_at_all() {
     let dir = Dir::new("begins");
     assert!(matches!(
         error(dir.open(1, Memory::Kept)),
-        StoreError::Nothing
+        StoreError::NothingStored
     ));
-    drop(dir.open(1, Memory::None).unwrap());
-    for memory in [Memory::None, Memory::Lost] {
-        assert!(matches!(error(dir.open(1, memory)), StoreError::Something));
+    drop(dir.open(1, Memory::NeverStarted).unwrap());
+    for memory in [Memory::NeverStarted, Memory::Lost] {
+        assert!(matches!(error(dir.open(1, memory)), StoreError::AlreadyStored));
     }
     let other = error(dir.open(2, Memory::Kept));
     let (asked, found) = (NodeId(2), NodeId(1));
@@ -188,7 +188,7 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
     assert!(dir.file().exists());
     fs::write(dir.file(), [0; 8_192]).unwrap();
     assert!(matches!(
-        error(dir.open(1, Memory::None)),
+        error(dir.open(1, Memory::NeverStarted)),
         StoreError::Damage(Damage::Foreign(_))
     ));
     fs::remove_file(dir.file()).unwrap();
@@ -211,7 +211,7 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
     ));
     fs::remove_dir(dir.file()).unwrap();
 
-    drop(dir.open(1, Memory::None).unwrap());
+    drop(dir.open(1, Memory::NeverStarted).unwrap());
     let whole = fs::read(dir.file()).unwrap();
     let database = Database::create(dir.file()).unwrap();
     let base = TableDefinition::<(), &[u8]>::new("selvedge faas: base");
@@ -238,14 +238,14 @@ fn a_file_that_is_foreign_or_newer_or_damaged_is_refused() {
     assert!(dir.file().with_extension("damaged").exists());
     assert!(matches!(
         error(dir.open(1, Memory::Kept)),
-        StoreError::Nothing
+        StoreError::NothingStored
     ));
 }
 
 #[test]
 fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
     let dir = Dir::new("modules");
-    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let (mut storage, _gateway) = dir.open(1, Memory::NeverStarted).unwrap();
     let module = |fill: u8, len: usize| vec![fill; len];
     let none = BTreeSet::new();
     for fill in 0..4 {
@@ -273,7 +273,7 @@ fn the_oldest_modules_make_room_and_the_others_stay_over_a_start() {
 #[test]
 fn modules_that_are_put_again_or_needed_stay() {
     let dir = Dir::new("needed");
-    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let (mut storage, _gateway) = dir.open(1, Memory::NeverStarted).unwrap();
     let module = |fill: u8| vec![fill; 100];
     let name = |fill: u8| shelf::library(&module(fill));
     let none = BTreeSet::new();
@@ -317,7 +317,7 @@ fn a_client_hears_that_needed_modules_take_all_the_room() {
 #[test]
 fn a_module_that_is_not_what_its_name_says_is_counted_and_can_be_kept_again() {
     let dir = Dir::new("damaged-module");
-    let (mut storage, _gateway) = dir.open(1, Memory::None).unwrap();
+    let (mut storage, _gateway) = dir.open(1, Memory::NeverStarted).unwrap();
     let (right, other) = (MODULE.to_vec(), b"\0asm\x01\0\0\0\0\x0c\x03for another");
     let library = shelf::library(&right);
     let none = BTreeSet::new();
@@ -347,7 +347,7 @@ impl Net {
         let (mut dirs, mut gateways) = (Vec::new(), Vec::new());
         for id in 1..=3 {
             let dir = Dir::new(&format!("{name}-{id}"));
-            let (storage, _) = dir.open(id, Memory::None).unwrap();
+            let (storage, _) = dir.open(id, Memory::NeverStarted).unwrap();
             let others = (1..=3).filter(|it| *it != id).map(NodeId).collect();
             gateways.push((Modules::new(NodeId(id), others), storage));
             dirs.push(dir);

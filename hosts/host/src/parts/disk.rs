@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use selvedge_store::{Store, StoreError};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::RunError;
@@ -11,23 +12,27 @@ use crate::RunError;
 /// A store that is written to in the background: a disk may be slow, and other tasks share the
 /// thread of a host. One write is under way at a time.
 #[derive(Debug)]
-pub struct Disk(State);
+pub struct Disk<B, F>(State<B, F>);
 
 #[derive(Debug)]
-enum State {
-    Free(Store),
-    Writes(JoinHandle<Written>),
+enum State<B, F> {
+    Free(Store<B, F>),
+    Writes(JoinHandle<Written<B, F>>),
     Failed,
 }
 
-type Written = (Store, Result<(), StoreError>);
+type Written<B, F> = (Store<B, F>, Result<(), StoreError>);
 
-impl Disk {
+impl<B, F> Disk<B, F>
+where
+    B: Serialize + DeserializeOwned + Send + 'static,
+    F: Serialize + DeserializeOwned + Send + 'static,
+{
     /// The disk of this store, with a first base. It is stored when this returns.
     ///
     /// # Errors
     /// When the base cannot be stored.
-    pub fn new<B: Serialize>(mut store: Store, base: &B) -> Result<Self, StoreError> {
+    pub fn new(mut store: Store<B, F>, base: &B) -> Result<Self, StoreError> {
         store.rebase(base, |_| Ok(()))?;
         Ok(Self(State::Free(store)))
     }
@@ -46,11 +51,7 @@ impl Disk {
 
     /// Begins to store facts; or a base, which reflects them, in place of all facts. It does nothing
     /// unless it [is free](Self::is_free).
-    pub fn write<B, F>(&mut self, base: Option<B>, facts: Vec<F>)
-    where
-        B: Serialize + Send + 'static,
-        F: Serialize + Send + 'static,
-    {
+    pub fn write(&mut self, base: Option<B>, facts: Vec<F>) {
         self.0 = match core::mem::replace(&mut self.0, State::Failed) {
             State::Free(mut store) => State::Writes(spawn_blocking(move || {
                 let done = match &base {

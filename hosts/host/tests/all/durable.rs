@@ -35,8 +35,8 @@ impl Folder {
     }
 
     /// A toy with the total of its former life, and its store.
-    fn open(&self) -> Result<(Store, Toy), StoreError> {
-        let (store, found) = Store::open::<u64, u64>(&self.0, SCHEMA)?;
+    fn open(&self) -> Result<(Store<u64, u64>, Toy), StoreError> {
+        let (store, found) = Store::<u64, u64>::open(&self.0, SCHEMA)?;
         let mut toy = Toy::default();
         if let Some(found) = found {
             assert!(found.facts.len() as u64 <= SCHEMA.limit);
@@ -56,7 +56,10 @@ impl Drop for Folder {
 }
 
 /// A node with this store, whose peer is a socket of the test.
-async fn start(toy: Toy, store: Store) -> Result<(Node, tokio::net::UdpSocket), HostError> {
+async fn start(
+    toy: Toy,
+    store: Store<u64, u64>,
+) -> Result<(Node, tokio::net::UdpSocket), HostError> {
     let (own, peer) = (socket(), socket());
     let setup = Setup::bound(me(1), own.0)
         .peers([(NodeId(2), peer.1)])
@@ -150,7 +153,7 @@ impl StorageBackend for Disk {
 }
 
 async fn on(disk: &Disk) -> Result<(Node, tokio::net::UdpSocket), HostError> {
-    let (store, _found) = Store::on::<u64, u64>(disk.clone(), SCHEMA)?;
+    let (store, _found) = Store::<u64, u64>::on(disk.clone(), SCHEMA)?;
     start(Toy::default(), store).await
 }
 
@@ -216,7 +219,7 @@ async fn a_host_that_cannot_store_ends_with_the_error_and_sends_nothing() {
 #[tokio::test]
 async fn a_host_that_cannot_store_its_beginning_does_not_start() {
     let disk = Disk::default();
-    let (store, _found) = Store::on::<u64, u64>(disk.clone(), SCHEMA).unwrap();
+    let (store, _found) = Store::<u64, u64>::on(disk.clone(), SCHEMA).unwrap();
     disk.set(State::Broken);
     let error = start(Toy::default(), store).await.unwrap_err();
     assert!(matches!(error, HostError::Store(_)), "{error}");

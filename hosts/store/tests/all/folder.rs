@@ -21,11 +21,11 @@ impl Dir {
         Self(std::env::temp_dir().join(name))
     }
 
-    fn open(&self) -> Result<(Store, Log), StoreError> {
+    fn open(&self) -> Result<(Store<Vec<u64>, u64>, Log), StoreError> {
         self.open_as(SCHEMA)
     }
 
-    fn open_as(&self, schema: Schema) -> Result<(Store, Log), StoreError> {
+    fn open_as(&self, schema: Schema) -> Result<(Store<Vec<u64>, u64>, Log), StoreError> {
         let (store, found) = Store::open(&self.0, schema)?;
         Ok((store, found.map(count)))
     }
@@ -46,7 +46,7 @@ impl Drop for Dir {
     }
 }
 
-fn damage(opened: Result<(Store, Log), StoreError>) -> Damage {
+fn damage(opened: Result<(Store<Vec<u64>, u64>, Log), StoreError>) -> Damage {
     match opened {
         Err(StoreError::Damage(damage)) => damage,
         other => panic!("{:?}", other.map(|it| it.1)),
@@ -64,7 +64,7 @@ fn what_is_stored_is_found_again_and_facts_give_way_to_a_base_beyond_the_limit()
         write(&mut store, stored..stored + more).unwrap();
         stored += more;
         drop(store);
-        let (_, found) = Store::open::<Vec<u64>, u64>(&dir.0, SCHEMA).unwrap();
+        let (_, found) = Store::<Vec<u64>, u64>::open(&dir.0, SCHEMA).unwrap();
         assert_eq!(found.unwrap().facts.len(), facts, "after {stored}");
         let found;
         (store, found) = dir.open().unwrap();
@@ -130,7 +130,7 @@ fn what_cannot_be_used_is_named_and_left_as_it_is() {
     let other = damage(dir.open_as(Schema { base, ..SCHEMA }));
     assert_eq!(other, Damage::Foreign(dir.file()));
     // The type of an entry differs from the program's.
-    let other = Store::open::<[u64; 9], u64>(&dir.0, SCHEMA);
+    let other = Store::<[u64; 9], u64>::open(&dir.0, SCHEMA);
     let other = other.map(drop).unwrap_err();
     assert!(
         matches!(other, StoreError::Damage(Damage::Entry { .. })),
@@ -154,7 +154,10 @@ fn a_table_of_another_type_under_the_same_name_is_reported() {
 }
 
 /// Opens the folder of node 1.
-fn begin_life(dir: &Dir, memory: Memory) -> Result<(Store, Beginning<u8, u8>), StoreError> {
+fn begin_life(
+    dir: &Dir,
+    memory: Memory,
+) -> Result<(Store<(Member, u8), u8>, Beginning<u8, u8>), StoreError> {
     memory.open(&dir.0, SCHEMA, NodeId(1))
 }
 
@@ -162,15 +165,15 @@ fn begin_life(dir: &Dir, memory: Memory) -> Result<(Store, Beginning<u8, u8>), S
 fn a_life_begins_as_the_user_says_or_not_at_all() {
     let dir = Dir::new();
     let refused = |memory| begin_life(&dir, memory).map(drop).unwrap_err();
-    assert!(matches!(refused(Memory::Kept), StoreError::Nothing));
-    let (mut store, first) = begin_life(&dir, Memory::None).unwrap();
+    assert!(matches!(refused(Memory::Kept), StoreError::NothingStored));
+    let (mut store, first) = begin_life(&dir, Memory::NeverStarted).unwrap();
     let me = Member::new(1, 0);
     assert_eq!(first, Beginning::First(me));
     store.rebase(&(me, 7_u8), |_| Ok(())).unwrap();
-    store.write(&[8_u8], || 0, |_| Ok(())).unwrap();
+    store.write(&[8_u8], || (me, 7_u8), |_| Ok(())).unwrap();
     drop(store);
-    for memory in [Memory::None, Memory::Lost] {
-        assert!(matches!(refused(memory), StoreError::Something));
+    for memory in [Memory::NeverStarted, Memory::Lost] {
+        assert!(matches!(refused(memory), StoreError::AlreadyStored));
     }
     let (base, facts) = (7, vec![8]);
     let later = Beginning::Later(Member::new(1, 1), Found { base, facts });
@@ -190,7 +193,7 @@ fn a_life_begins_as_the_user_says_or_not_at_all() {
 #[test]
 fn a_damaged_file_of_a_node_is_put_aside() {
     let dir = Dir::new();
-    let (mut store, _) = begin_life(&dir, Memory::None).unwrap();
+    let (mut store, _) = begin_life(&dir, Memory::NeverStarted).unwrap();
     store
         .rebase(&(Member::new(1, 0), 7_u8), |_| Ok(()))
         .unwrap();
@@ -205,7 +208,7 @@ fn a_damaged_file_of_a_node_is_put_aside() {
         damaged
     );
     let why = begin_life(&dir, Memory::Kept).map(drop).unwrap_err();
-    assert!(matches!(why, StoreError::Nothing), "{why}");
+    assert!(matches!(why, StoreError::NothingStored), "{why}");
     assert!(begin_life(&dir, Memory::Lost).is_ok());
     // The first one stays where it is.
     damaged.truncate(4_095);
@@ -221,9 +224,9 @@ fn a_damaged_file_of_a_node_is_put_aside() {
 fn a_folder_is_made_with_those_above_it() {
     let dir = Dir::new();
     let below = dir.0.join("a").join("b");
-    drop(Store::open::<Vec<u64>, u64>(&below, SCHEMA).unwrap());
+    drop(Store::<Vec<u64>, u64>::open(&below, SCHEMA).unwrap());
     assert!(below.join(SCHEMA.file).exists());
-    assert!(Store::open::<Vec<u64>, u64>(&below.join("."), SCHEMA).is_ok());
+    assert!(Store::<Vec<u64>, u64>::open(&below.join("."), SCHEMA).is_ok());
 }
 
 #[test]
@@ -261,7 +264,7 @@ fn facts_before_a_base_are_found_again() {
         .unwrap();
     drop(store);
     assert_eq!(dir.open().unwrap().1, Some(2));
-    let (_, found) = Store::open::<Vec<u64>, u64>(&dir.0, SCHEMA).unwrap();
+    let (_, found) = Store::<Vec<u64>, u64>::open(&dir.0, SCHEMA).unwrap();
     assert_eq!(found.unwrap().facts, [1]);
 }
 

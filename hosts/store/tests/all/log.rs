@@ -20,8 +20,8 @@ const BESIDE: TableDefinition<'_, u64, u64> = TableDefinition::new("selvedge tes
 pub(crate) type Log = Option<u64>;
 
 /// Opens a store in which the facts are the numbers from 0.
-pub(crate) fn open(medium: impl StorageBackend) -> Result<(Store, Log), StoreError> {
-    let (store, found) = Store::on::<Vec<u64>, u64>(medium, SCHEMA)?;
+pub(crate) fn open(medium: impl StorageBackend) -> Result<(Store<Vec<u64>, u64>, Log), StoreError> {
+    let (store, found) = Store::<Vec<u64>, u64>::on(medium, SCHEMA)?;
     let stored = found.map(count);
     assert_eq!(beside(&store)?, stored.unwrap_or_default());
     Ok((store, stored))
@@ -35,7 +35,7 @@ pub(crate) fn count(found: Found<Vec<u64>, u64>) -> u64 {
     count
 }
 
-fn beside(store: &Store) -> Result<u64, StoreError> {
+fn beside(store: &Store<Vec<u64>, u64>) -> Result<u64, StoreError> {
     store.read(|txn| match txn.open_table(BESIDE) {
         Ok(table) => Ok(table.get(0)?.map_or(0, |it| it.value())),
         Err(redb::TableError::TableDoesNotExist(_)) => Ok(0),
@@ -44,7 +44,10 @@ fn beside(store: &Store) -> Result<u64, StoreError> {
 }
 
 /// Stores these numbers; the earlier ones are stored already.
-pub(crate) fn write(store: &mut Store, numbers: Range<u64>) -> Result<(), StoreError> {
+pub(crate) fn write(
+    store: &mut Store<Vec<u64>, u64>,
+    numbers: Range<u64>,
+) -> Result<(), StoreError> {
     let facts: Vec<u64> = numbers.clone().collect();
     let base = || (0..numbers.end).collect::<Vec<_>>();
     store.write(&facts, base, |txn| {
@@ -54,7 +57,7 @@ pub(crate) fn write(store: &mut Store, numbers: Range<u64>) -> Result<(), StoreE
 }
 
 /// Stores a first base with this number of numbers.
-pub(crate) fn begin(store: &mut Store, count: u64) -> Result<(), StoreError> {
+pub(crate) fn begin(store: &mut Store<Vec<u64>, u64>, count: u64) -> Result<(), StoreError> {
     store.rebase(&(0..count).collect::<Vec<_>>(), |txn| {
         txn.open_table(BESIDE)?.insert(0, count)?;
         Ok(())

@@ -13,7 +13,7 @@ struct One {
 impl One {
     fn new(name: &str) -> Self {
         let dir = Dir::new(name);
-        let (storage, _) = dir.open(1, Memory::None).unwrap();
+        let (storage, _) = dir.open(1, Memory::NeverStarted).unwrap();
         Self {
             _dir: dir,
             modules: Modules::new(NodeId(1), vec![NodeId(2), NodeId(3)]),
@@ -241,7 +241,7 @@ fn the_longest_module_is_kept() {
         modules: 1,
         bytes: MODULE_MAX as u64,
     };
-    let (storage, _) = Storage::open(&dir.0, room, &beginning(1, Memory::None)).unwrap();
+    let (storage, _) = Storage::open(&dir.0, room, &beginning(1, Memory::NeverStarted)).unwrap();
     let mut one = One::new("longest-of-one");
     (one.storage, one.modules) = (storage, Modules::new(NodeId(1), Vec::new()));
     let content = MODULE_MAX - b"\0asm\x01\0\0\0".len() - 4;
