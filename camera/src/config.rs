@@ -125,10 +125,13 @@ impl Config {
     /// ```
     /// use selvedge_camera::Config;
     ///
-    /// // A restart in the middle of a request is allowed for, and two devices may be away.
-    /// assert_eq!(Config::for_devices(7, 1).survives(7), Some(2));
-    /// // Room for three restarts among five devices: when one is away no node enters.
-    /// assert_eq!(Config::for_devices(5, 3).survives(5), Some(0));
+    /// // Devices, restarts while a request is open, and devices that may be away.
+    /// for (devices, restarts, away) in
+    ///     [(3, 0, 1), (3, 1, 0), (4, 1, 1), (5, 0, 2), (5, 1, 1), (5, 3, 0), (7, 1, 2)]
+    /// {
+    ///     let config = Config::for_devices(devices, restarts);
+    ///     assert_eq!(config.survives(devices), Some(away));
+    /// }
     /// ```
     #[must_use]
     pub const fn for_devices(devices: u32, restarts: u32) -> Self {

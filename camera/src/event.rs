@@ -58,8 +58,9 @@ pub enum Event {
 pub enum Refusal {
     /// All nodes that can be reached are too few.
     #[error(
-        "{answered} nodes gave their OK, this node included, but more than half of {max_lives} must: \
-         wait for more to join or for others' trees to end, or correct the bound"
+        "{answered} nodes gave their OK, this node included, and more than half of max_lives, {max_lives}, must: \
+         ask again when more nodes are here or the requests of others have ended, or lower max_lives to the number of \
+         lives that can be present"
     )]
     TooFew {
         /// The number of nodes that gave their OK, this node included.

@@ -75,12 +75,14 @@ pub struct Election {
 }
 
 impl Election {
-    /// Settings for a mesh whose membership has this period. The mesh [keeps its
+    /// Settings for a mesh whose membership has this period, where a live node may be missing from
+    /// `missing_from` lists and `failures` listed nodes may be dead
+    /// ([`missing_from`](celect::Config::missing_from), [`failures`](celect::Config::failures)). The mesh [keeps its
     /// leader](celect::Config::keep_leader) when a node returns that elected itself. Round trips
     /// take 3 tenths of a period at most, as probes assume, and half a second at most.
     #[must_use]
-    pub fn paced(period: Span, c: u16, f: u16) -> Self {
-        let defaults = celect::Config::new(c, f);
+    pub fn paced(period: Span, missing_from: u16, failures: u16) -> Self {
+        let defaults = celect::Config::new(missing_from, failures);
         let round_trip = Span(period.0 / 10 * 3);
         Self {
             config: defaults

@@ -13,7 +13,7 @@ embed() {
     cp Cargo.lock "$crate"
     {
         printf '[package]\nname = "embed"\nversion = "0.1.0"\nedition = "2024"\n\n[workspace]\n\n'
-        block toml | sed "s#path = \"#path = \"$PWD/#"
+        block toml | sed "s#\"\.\./selvedge/#\"$PWD/#"
     } >"$crate/Cargo.toml"
     grep -q '^selvedge-udp = ' "$crate/Cargo.toml"
     CARGO_TARGET_DIR=$target cargo check --quiet --manifest-path "$crate/Cargo.toml"

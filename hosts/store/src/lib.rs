@@ -57,7 +57,7 @@
 //!
 //! # let dir = std::env::temp_dir().join(format!("selvedge-store-doc-{}", std::process::id()));
 //! # let folder = dir.clone();
-//! let start = || -> Result<(Store, Counter), Box<dyn std::error::Error>> {
+//! let start = || -> Result<(Store<u32, u32>, Counter), Box<dyn std::error::Error>> {
 //!     let (mut store, found) = Store::<u32, u32>::open(&folder, SCHEMA)?;
 //!     let mut counter = Counter::default();
 //!     if let Some(found) = found {

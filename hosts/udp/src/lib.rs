@@ -98,7 +98,7 @@
 //!
 //! | end of the wait | needs |
 //! |---|---|
-//! | the holder's process is started again under its id: a later life ends the former one | a supervisor that restarts it |
+//! | the holder's process is started again under its id: a later life ends the former one | a supervisor that restarts it, and room for the restart in [`Setup::locks`] |
 //! | an operator confirms that it is dead: [`Confirm`](selvedge_membership::Command::Confirm), by [`Handle::command`] of one node; the others learn of it | the confirmation is true: if the holder lives, two nodes have the lock |
 //! | [`Setup::takeover`]: it is passed over some time after it was declared failed | the resource keeps the greatest token that it has seen, and refuses lower ones: a holder that is slow or cut off has the lock together with its successor |
 //!

@@ -142,10 +142,12 @@ impl Setup {
     /// present, in all, while a lock is asked for and held: from 1. A node that restarts meanwhile
     /// counts twice. All nodes of a mesh give the same number.
     ///
-    /// A lock is given only where more than half of `nodes` are present and answer. With a number
-    /// that is too low two nodes may hold one lock; with twice the nodes that there are, none ever
-    /// does ([`survives`](selvedge_camera::Config::survives)). In one mesh all nodes take part, or
-    /// none.
+    /// A lock is given only where more than half of `nodes` are present and answer. So among three
+    /// nodes `locks(3)` lets one be away and has no room for a restart, and `locks(4)` is the other
+    /// way round; five nodes with `locks(6)` have room for both
+    /// ([`survives`](selvedge_camera::Config::survives)). With a number that is too low two nodes
+    /// may hold one lock; with twice the nodes that there are, none ever does. In one mesh all
+    /// nodes take part, or none, with the same number: nodes do not compare it.
     #[must_use]
     pub fn locks(self, nodes: u32) -> Self {
         self.exclusion(Exclusion::new(sections::Config::new(nodes)))
