@@ -88,7 +88,7 @@
 //!             let (other, answers) = (1 - place, &mut network[1 - place]);
 //!             let input = Input::Message { from, message };
 //!             // The host counts refusals.
-//!             let _taken = nodes[other].step_into(now, &mut rng, input, &mut answers).is_ok();
+//!             let _taken = nodes[other].step_into(now, &mut rng, input, answers).is_ok();
 //!         }
 //!     }
 //! }
