@@ -56,6 +56,11 @@ impl Memory {
         B: Serialize + DeserializeOwned,
         F: Serialize + DeserializeOwned,
     {
+        // A refused start leaves nothing behind. A link to a file on an absent disk is an error below.
+        let file = dir.join(schema.file);
+        if self == Self::Kept && !file.is_symlink() && matches!(file.try_exists(), Ok(false)) {
+            return Err(StoreError::NothingStored);
+        }
         let (store, found) = match Store::<(Member, B), F>::open(dir, schema) {
             Err(StoreError::Damage(Damage::Contents { file, found })) => {
                 let aside = put_aside(&file).map_err(|source| StoreError::Folder {

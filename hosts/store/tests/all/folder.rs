@@ -166,6 +166,7 @@ fn a_life_begins_as_the_user_says_or_not_at_all() {
     let dir = Dir::new();
     let refused = |memory| begin_life(&dir, memory).map(drop).unwrap_err();
     assert!(matches!(refused(Memory::Kept), StoreError::NothingStored));
+    assert!(!dir.0.exists(), "a refused start leaves nothing behind");
     let (mut store, first) = begin_life(&dir, Memory::NeverStarted).unwrap();
     let me = Member::new(1, 0);
     assert_eq!(first, Beginning::First(me));
