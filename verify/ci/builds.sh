@@ -93,7 +93,7 @@ features() {
     for manifest in $(git ls-files '*/Cargo.toml'); do
         # Packages in workspaces of their own have steps of their own.
         [[ $manifest == fuzz/* || $manifest == */flash/* || $manifest == hosts/Cargo.toml ||
-            $manifest == hosts/faas/* || $manifest == hosts/hub/* || $manifest == hosts/door/* ||
+            $manifest == hosts/faas/* || $manifest == hosts/hub/* || $manifest == hosts/http/* ||
             $manifest == hosts/mqtt/* ]] && continue
         grep -q '^\[features\]' "$manifest" || continue
         package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)

@@ -183,5 +183,5 @@ pub fn page(bytes: &[u8]) {
         return; // The system gives no random numbers.
     };
     let router = crate::page::router(notified, page.clone());
-    selvedge_door::fuzz::is_answered(bytes, router, &page, move || drop(notify));
+    selvedge_http::fuzz::is_answered(bytes, router, &page, move || drop(notify));
 }

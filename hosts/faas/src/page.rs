@@ -6,7 +6,7 @@
 //! | `GET /api/status` | a [`View`](crate::view::View) in JSON |
 //! | `GET /api/events` | the same twice a second, as server-sent events |
 //!
-//! It is read-only. [`selvedge_door`] defines the limits on connections. A listener that is too
+//! It is read-only. [`selvedge_http`] defines the limits on connections. A listener that is too
 //! slow misses outdated views.
 
 mod answer;
@@ -19,8 +19,8 @@ use std::time::Instant;
 use std::{io, thread};
 
 use selvedge_core::NodeId;
-use selvedge_door::{Door, DoorError, Json, NoChance};
-pub use selvedge_door::{Token, TokenError};
+use selvedge_http::{Json, NoChance, Server, ServerError};
+pub use selvedge_http::{Token, TokenError};
 use thiserror::Error;
 use tokio::sync::watch;
 
@@ -48,7 +48,7 @@ pub struct Options {
 pub enum PageError {
     /// It would be open to everyone, or cannot listen.
     #[error("{0} (--page, --page-token)")]
-    Door(#[from] DoorError),
+    Server(#[from] ServerError),
     /// The system gives no random numbers.
     #[error(transparent)]
     Chance(#[from] NoChance),
@@ -65,7 +65,7 @@ pub(crate) fn start(
     me: NodeId,
     (here, own): (Address, Access),
 ) -> Result<(), PageError> {
-    let door = Door::new(options.listen, options.token.clone())?;
+    let server = Server::new(options.listen, options.token.clone())?;
     let seen = Seen::default();
     let (notify, notified) = watch::channel(json(&seen, &gateways));
     let page = answer::page()?;
@@ -75,7 +75,7 @@ pub(crate) fn start(
         false => (*id, address.clone(), access.clone()),
     });
     let look_on = Watch::open(links, me).map_err(PageError::Thread)?;
-    door.open("page", router, &page)?;
+    server.open("page", router, &page)?;
     thread::Builder::new()
         .name("page-look".into())
         .spawn(move || look(&look_on, seen, &gateways, &notify))

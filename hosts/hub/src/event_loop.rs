@@ -15,7 +15,7 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{NodeId, Time};
-use selvedge_door::Json;
+use selvedge_http::Json;
 use selvedge_safehome::RoutineId;
 use tokio::sync::{mpsc, oneshot, watch};
 

@@ -15,7 +15,7 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use prometheus_client::metrics::histogram::Histogram;
 use selvedge_core::{Span, Time};
-use selvedge_door::Json;
+use selvedge_http::Json;
 use selvedge_routine::file::Format;
 use selvedge_safehome::Config;
 use tokio::sync::watch;
@@ -219,7 +219,7 @@ pub fn page(bytes: &[u8]) -> Option<u16> {
     let notified: watch::Receiver<Json> = notify.json.subscribe();
     let router = http::router(notified, to_house, page.clone(), metrics);
     let turn = || answer(&mut house, &requests, now);
-    selvedge_door::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(notify))
+    selvedge_http::fuzz::is_answered_with(bytes, router, &page, turn, move || drop(notify))
 }
 
 /// Answers as the event loop does, without a disk.

@@ -25,7 +25,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use selvedge_door::{Events, Json, NoChance, Page};
+use selvedge_http::{Events, Json, NoChance, Page};
 use selvedge_safehome::RoutineId;
 use serde::Serialize;
 use tokio::sync::{oneshot, watch};

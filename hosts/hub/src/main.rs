@@ -21,7 +21,7 @@ use chacha20::ChaCha12Rng;
 use chacha20::rand_core::SeedableRng as _;
 use clap::Parser;
 use selvedge_core::{NodeId, Span};
-use selvedge_door::{Door, DoorError, NoChance, Token};
+use selvedge_http::{NoChance, Server, ServerError, Token};
 use selvedge_hub::event_loop::{EventLoop, Readers, Request, clock, moment};
 use selvedge_hub::file::{HomeError, HomeFile};
 use selvedge_hub::house::{House, HouseError};
@@ -90,7 +90,7 @@ enum Failure {
     #[error(transparent)]
     House(#[from] HouseError),
     #[error(transparent)]
-    Door(#[from] DoorError),
+    Server(#[from] ServerError),
     #[error(transparent)]
     Chance(#[from] NoChance),
     #[error("{path}: {0}", path = .1.display())]
@@ -156,7 +156,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map_err(wrong);
     }
     clock::log_zone();
-    let door = Door::new(arguments.http, arguments.http_token.clone())?;
+    let server = Server::new(arguments.http, arguments.http_token.clone())?;
     // Before anything is opened: a file with an error changes nothing.
     let file = HomeFile::read(format, &bytes, Default::default()).map_err(wrong)?;
     let way = way(&file, path)?;
@@ -207,7 +207,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         devices.start_remote(&runtime, post);
     }
     let orders = devices.orders;
-    let (page, listens) = (http::page()?, door.listens());
+    let (page, listens) = (http::page()?, server.listens());
     let writes = write_seconds();
     let metrics = Metrics::new(notify.view.subscribe(), writes.clone());
     let router = http::router(
@@ -216,7 +216,7 @@ fn run(arguments: &Arguments) -> Result<(), Failure> {
         page.clone(),
         metrics,
     );
-    door.open("page", router, &page)?;
+    server.open("page", router, &page)?;
     eprintln!(
         "selvedge-hub: {} devices, the page is at http://{listens}",
         orders.len()

@@ -103,8 +103,7 @@ impl Store {
     pub fn write(&mut self, changes: &Changes, whole: &Saved<State>) -> Result<(), StoreError> {
         let runs = self.runs(changes)?;
         let more = |txn: &WriteTransaction| put_runs(txn, &runs, changes);
-        self.0
-            .write(&changes.steps, || whole, more)
+        self.0.write(&changes.steps, || whole, more)
     }
 
     fn runs(&self, changes: &Changes) -> Result<Vec<(u64, Vec<u8>)>, Damage> {

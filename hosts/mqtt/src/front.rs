@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::io;
 
-use selvedge_door::accept;
+use selvedge_http::accept;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy, split};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

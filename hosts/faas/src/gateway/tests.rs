@@ -163,7 +163,10 @@ fn a_gateway_begins_as_its_user_says_or_not_at_all() {
     ));
     drop(dir.open(1, Memory::NeverStarted).unwrap());
     for memory in [Memory::NeverStarted, Memory::Lost] {
-        assert!(matches!(error(dir.open(1, memory)), StoreError::AlreadyStored));
+        assert!(matches!(
+            error(dir.open(1, memory)),
+            StoreError::AlreadyStored
+        ));
     }
     let other = error(dir.open(2, Memory::Kept));
     let (asked, found) = (NodeId(2), NodeId(1));

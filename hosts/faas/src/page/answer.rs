@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::http::header::{ALLOW, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use selvedge_door::{Events, Json, NoChance, Page};
+use selvedge_http::{Events, Json, NoChance, Page};
 use tokio::sync::watch;
 
 /// The page, in the form of [`Page::new`].

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use axum::Router;
-use selvedge_door::{Json, LISTENERS, converse, guarded};
+use selvedge_http::{Json, LISTENERS, converse, guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -1,4 +1,4 @@
-//! The door of a host's page: it limits which clients may read, how many at a time, and for how long.
+//! The server of a host's page: it limits which clients may read, how many at a time, and for how long.
 //!
 //! | promise | under which assumption |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | with a token, a client that does not know it receives a refusal and nothing else | the network is private, or TLS is in front |
 //! | a page of another site changes nothing here | browsers send the origin of a page |
 //! | at most 64 connections at a time; others wait | |
-//! | the door closes a connection when a request takes 10 s to arrive, when its client reads none of the waiting bytes for 10 s, and when no byte is read or written for 30 s | |
+//! | the server closes a connection when a request takes 10 s to arrive, when its client reads none of the waiting bytes for 10 s, and when no byte is read or written for 30 s | |
 //! | at most 16 clients listen to [`Events`]; others are refused | |
 //!
 //! A page is one text that loads nothing else: its policy lets a browser run only code with its nonce, and
@@ -41,4 +41,4 @@ pub use self::guard::{Token, TokenError};
 #[cfg(feature = "page")]
 pub use self::page::{NoChance, Page};
 #[cfg(feature = "page")]
-pub use self::serve::{Door, DoorError, converse, guarded};
+pub use self::serve::{Server, ServerError, converse, guarded};

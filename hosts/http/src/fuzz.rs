@@ -20,7 +20,7 @@ const KNOWN: [&[u8]; 10] = [
     b"200", b"202", b"400", b"403", b"404", b"405", b"409", b"414", b"431", b"503",
 ];
 
-/// Sends these bytes to a router behind a door. At the end, `end` has to end the events for listeners.
+/// Sends these bytes to a router behind a server. At the end, `end` has to end the events for listeners.
 /// Returns the status of the answer, if the bytes were a whole request.
 ///
 /// # Panics

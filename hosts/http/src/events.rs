@@ -71,7 +71,7 @@ async fn next(
             changed.ok()?;
             format!("{before}data: {}\n\n", *notified.borrow_and_update())
         }
-        // A comment, without which the door would end the connection.
+        // A comment, without which the server would end the connection.
         Err(_) => ":\n\n".into(),
     };
     Some((Ok(event), (notified, permit, "")))

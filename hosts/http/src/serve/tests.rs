@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep};
 
-use super::{CONNECTIONS, Door, DoorError, converse, guarded};
+use super::{CONNECTIONS, Server, ServerError, converse, guarded};
 use crate::guard::{Token, TokenError};
 use crate::page::Page;
 use crate::patience::Patience;
@@ -39,12 +39,12 @@ fn tokens_can_stand_in_an_address() {
 #[test]
 fn beyond_loopback_no_door_opens_without_a_token() {
     let listen: SocketAddr = "0.0.0.0:0".parse().unwrap();
-    let refused = Door::new(listen, None);
+    let refused = Server::new(listen, None);
     assert!(
-        matches!(refused, Err(DoorError::Open(it)) if it == listen),
+        matches!(refused, Err(ServerError::Open(it)) if it == listen),
         "{refused:?}"
     );
-    assert!(Door::new(listen, TOKEN.parse().ok()).is_ok());
+    assert!(Server::new(listen, TOKEN.parse().ok()).is_ok());
 }
 
 /// The answer to a request, as it is on the wire.
@@ -142,10 +142,12 @@ fn is_answered(client: &mut TcpStream) -> bool {
 
 #[test]
 fn there_is_a_bound_to_connections_and_one_that_ends_makes_room() {
-    let door = Door::new("127.0.0.1:0".parse().unwrap(), None).unwrap();
-    let at = door.listens();
+    let server = Server::new("127.0.0.1:0".parse().unwrap(), None).unwrap();
+    let at = server.listens();
     let router = Router::new().route("/status", get(|| async { r#"{"version":1}"# }));
-    door.open("door", router, &Page::new("").unwrap()).unwrap();
+    server
+        .open("server", router, &Page::new("").unwrap())
+        .unwrap();
     let mut clients: Vec<TcpStream> = (0..CONNECTIONS).map(|_| client(at)).collect();
     assert_eq!(clients.len(), 64);
     assert!(clients.iter_mut().all(is_answered));

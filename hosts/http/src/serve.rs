@@ -29,10 +29,10 @@ const HEAD: Duration = Duration::from_secs(10);
 /// The most bytes in the head of a request.
 const HEAD_MAX: usize = 16 * 1024;
 
-/// The reason why a door does not open.
+/// The reason why a server does not open.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub enum DoorError {
+pub enum ServerError {
     /// All clients could read it.
     #[error(
         "the page at {0} could be read by all: choose a loopback address, as in 127.0.0.1:8080, or a token"
@@ -53,22 +53,22 @@ pub enum DoorError {
 
 /// An address at which a page is served, and its readers' secret.
 #[derive(Debug)]
-pub struct Door {
+pub struct Server {
     listener: TcpListener,
     listens: SocketAddr,
     token: Option<Token>,
 }
 
-impl Door {
+impl Server {
     /// Listens there. Connections wait until it is [open](Self::open).
     ///
     /// # Errors
     /// If there is no token and the address is no loopback address, or it cannot listen there.
-    pub fn new(listen: SocketAddr, token: Option<Token>) -> Result<Self, DoorError> {
+    pub fn new(listen: SocketAddr, token: Option<Token>) -> Result<Self, ServerError> {
         if token.is_none() && !listen.ip().is_loopback() {
-            return Err(DoorError::Open(listen));
+            return Err(ServerError::Open(listen));
         }
-        let failed = |source| DoorError::Listen { listen, source };
+        let failed = |source| ServerError::Listen { listen, source };
         let listener = accept::bind(listen).map_err(failed)?;
         let listens = listener.local_addr().map_err(failed)?;
         Ok(Self {
@@ -88,14 +88,14 @@ impl Door {
     ///
     /// # Errors
     /// When the thread does not start.
-    pub fn open(self, name: &str, router: Router, page: &Page) -> Result<(), DoorError> {
+    pub fn open(self, name: &str, router: Router, page: &Page) -> Result<(), ServerError> {
         let router = guarded(router, self.token, page);
         let converse = move |stream| converse(stream, router.clone());
-        accept::start(name, self.listener, CONNECTIONS, converse).map_err(DoorError::Thread)
+        accept::start(name, self.listener, CONNECTIONS, converse).map_err(ServerError::Thread)
     }
 }
 
-/// A router behind its guard: for a door, and for tests without one.
+/// A router behind its guard: for a server, and for tests without one.
 pub fn guarded(router: Router, token: Option<Token>, page: &Page) -> Router {
     router.layer(middleware::from_fn_with_state((token, page.clone()), guard))
 }
