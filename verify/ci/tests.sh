@@ -82,7 +82,7 @@ hosts() {
         cargo clippy --locked --quiet --workspace --all-targets -- -D warnings
         cargo clippy --locked --quiet -p selvedge-hosts-fuzz --features libfuzzer -- -D warnings
         local package features
-        for package in faas hub door; do
+        for package in faas hub http; do
             cargo clippy --locked --quiet -p "selvedge-$package" --no-default-features -- -D warnings
         done
         for features in '' broker tls; do
