@@ -160,7 +160,7 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
     /// time, in any order, true or not. At most 64.
     ///
     /// Unless [`delta_when`](Self::delta_when) is set, `Confirmed` is sent only after that life has
-    /// ended: it is the one delta that is never wrong.
+    /// begun and ended: it is the one delta that is never wrong.
     #[must_use]
     pub fn deltas(mut self, node: usize, deltas: impl Into<Vec<Delta>>) -> Self {
         let deltas = deltas.into();

@@ -346,9 +346,12 @@ impl<M: Machine, O: Observer<M>> Model<M, O> {
             return when(state, index, delta);
         }
         match delta {
-            Delta::Confirmed(member) => !state
-                .nodes()
-                .any(|node| node.is_up() && node.member() == member),
+            // A life that runs has not ended, and a later life has not begun.
+            Delta::Confirmed(over) => !state.nodes().any(|node| {
+                let now = node.member();
+                let is_later = over.incarnation.newer_than(now.incarnation);
+                now.id == over.id && (is_later || now == over && node.is_up())
+            }),
             Delta::Joined(_)
             | Delta::Suspected(_)
             | Delta::Refuted(_)

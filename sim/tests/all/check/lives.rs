@@ -1,6 +1,6 @@
 //! Crashes and restarts: state that is forgotten, messages that arrive, and the names of nodes.
 
-use selvedge_core::{Incarnation, Input, Member, Span};
+use selvedge_core::{Delta, Incarnation, Input, Member, Span};
 use selvedge_sim::check::{Bounds, Model, Observer};
 
 use crate::check::toy::{Toy, member, remember, seen, toys};
@@ -12,6 +12,24 @@ fn reborn(id: u64, life: u32) -> Toy {
         ..toy.me
     };
     toy
+}
+
+#[test]
+fn a_life_that_has_not_begun_is_not_confirmed_as_ended() {
+    let model = mortal(1)
+        .deltas(0, [Delta::Confirmed(Member::new(10, 1))])
+        .bounds(Bounds {
+            crashes: 2,
+            restarts: 1,
+            ..Bounds::default()
+        })
+        .crash_when(|_, node| node == 1)
+        .always("life 1 has ended", |state| {
+            let node = state.node(1).unwrap();
+            !seen(state, 0).contains(&200) || (node.life() == 1 && !node.is_up())
+        })
+        .sometimes("confirmed", |state| seen(state, 0).contains(&200));
+    model.verify().unwrap();
 }
 
 /// Node 1 may crash once and come back `restarts` times; node 0 sends it a 1.
