@@ -72,7 +72,7 @@ fn start() -> Result<Mesh, Box<dyn Error>> {
     Ok(mesh)
 }
 
-/// Does what a host does on an event. Returns the answer, if it is one.
+/// Handles an event as a host does. Returns the answer of a task, if the event has one.
 fn on_event(
     mesh: &mut Mesh,
     (time, node, event): (Time, usize, Event),

@@ -271,7 +271,7 @@ impl Machine for WithMailbox {
         }
         if !self.is_asleep() {
             for (from, message) in core::mem::take(&mut self.mailbox) {
-                // A message that is refused must not undo the step, whose other effects stand.
+                // A refused message must not undo the other effects of this step.
                 drop(self.step(Input::Message { from, message }, cx));
             }
         }

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Each line is a number to add. All nodes print the count after each addition; two of them decide.
-//! A node whose folder is lost starts with `--forgot`, and never with `--first` again: it has no vote
+//! A node that lost its folder starts with `--forgot`, and never with `--first` again: it has no vote
 //! until the others have named its new life. With the vote of a node that forgets its promises, an
 //! addition that was printed could be undone.
 //!

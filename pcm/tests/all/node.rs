@@ -1,4 +1,4 @@
-//! A node whose messages wait while it sleeps.
+//! The mailbox of a node.
 
 use selvedge_core::{Input, Member, Span};
 use selvedge_pcm::follower::{Command, Config, Follower, Misbehaviour, Phase, Reject};
