@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use selvedge_sim::check::{Scenario, holds};
 
-pub use party::{Ask, Decided, Party, Tick};
+pub use party::{Ask, Decided, Party};
 pub use setup::{Memory, Offload, Promise, Setup, Sight};
 pub use votes::verdict;
 pub use watch::{Notified, Watch};

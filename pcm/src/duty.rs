@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 /// The periodic phases of a follower: it can be used, it does work of its own, it sleeps (PCM, Figure 2).
 /// Together at least 1 ms, and at most [`PERIOD_MAX`](Self::PERIOD_MAX).
+///
+/// It must not be combined with the `DutyCycle` of `selvedge_sim::network`: that one loses messages to a node
+/// that sleeps, and PCM needs them kept in a mailbox, as [`WithMailbox`](crate::node::WithMailbox) does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct DutyCycle {

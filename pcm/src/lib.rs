@@ -4,7 +4,8 @@
 //! [Gateways](gateway) are always on. They share replicated [`Tables`]: the followers, their units, the
 //! open tasks and the answers. [Followers](follower) sleep most of the time. The followers of a unit,
 //! about five, run a function; the unit's orchestrator counts the votes on the result. A [client]
-//! receives the answer that the gateways have decided.
+//! receives the answer that the gateways have decided. [`node`] has all three as one machine, for a
+//! simulator.
 //!
 //! # Promises
 //!
@@ -182,6 +183,7 @@ pub mod gateway;
 mod gateway_list;
 mod limits;
 mod message;
+pub mod node;
 mod poll;
 mod published;
 mod tables;

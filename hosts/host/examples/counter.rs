@@ -8,17 +8,32 @@
 //! ```
 //!
 //! Each line is a number to add. All nodes print the count after each addition; two of them decide.
+//! A node that lost its folder starts with `--forgot`, and never with `--first` again: it has no vote
+//! until the others have named its new life. With the vote of a node that forgets its promises, an
+//! addition that was printed could be undone.
+//!
+//! A crate that copies it needs these packages, from a folder beside that of Selvedge:
+//!
+//! ```toml
+//! [dependencies]
+//! selvedge-core = { path = "../selvedge/core" }
+//! selvedge-host = { path = "../selvedge/hosts/host" }
+//! selvedge-replica = { path = "../selvedge/replica" }
+//! selvedge-store = { path = "../selvedge/hosts/store" }
+//! serde = { version = "1", features = ["derive"] }
+//! ```
 
 use core::error::Error;
 use core::net::SocketAddr;
 use std::io::stdin;
+use std::path::Path;
 use std::thread;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_host::{Host, Setup, block_on};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
-use selvedge_store::{Beginning, Memory, Schema};
+use selvedge_store::{Beginning, Memory, Schema, Store};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,20 +57,22 @@ const SCHEMA: Schema = Schema {
     limit: 1_000,
 };
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [id, folder, first @ ..] = &args[..] else {
-        return Err("give ID FOLDER, and --first at the first start of this node".into());
-    };
-    let memory = first.first().map_or(Memory::Kept, |_| Memory::NeverStarted);
-    let id = NodeId(id.parse()?);
-    let members = [1, 2, 3].map(|id| Member::new(id, 0));
-    let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));
-    let opened = memory.open::<Stored<Counter>, Fact<Counter>>(folder.as_ref(), SCHEMA, id);
-    let (store, beginning) = opened?;
+const MEMBERS: [Member; 3] = [Member::new(1, 0), Member::new(2, 0), Member::new(3, 0)];
+
+type Memories = Store<(Member, Stored<Counter>), Fact<Counter>>;
+
+/// Opens the folder of a node, and begins a life that the node never had before.
+fn begin(
+    id: NodeId,
+    folder: &Path,
+    memory: Memory,
+) -> Result<(Memories, Replica<Counter>), Box<dyn Error>> {
+    let (store, beginning) = memory.open::<Stored<Counter>, Fact<Counter>>(folder, SCHEMA, id)?;
     let replica = match beginning {
+        // The members name the first life of each node. After a loss the life is another one, so it
+        // has no vote: the replica asks its leader to name it, and gets the count from the others.
         Beginning::First(me) | Beginning::Lost(me) => {
-            let first = Configuration::of(members);
+            let first = Configuration::of(MEMBERS);
             Replica::new(me, Config::new(), first, Counter::default())?
         }
         Beginning::Later(me, found) => {
@@ -64,9 +81,28 @@ fn main() -> Result<(), Box<dyn Error>> {
             replica
         }
     };
+    Ok((store, replica))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (id, folder, memory) = match args[..] {
+        [id, folder] => (id, folder, Memory::Kept),
+        [id, folder, "--first"] => (id, folder, Memory::NeverStarted),
+        [id, folder, "--forgot"] => (id, folder, Memory::Lost),
+        _ => {
+            return Err(
+                "give ID FOLDER; --first at its first start; --forgot if its folder is lost".into(),
+            );
+        }
+    };
+    let id = NodeId(id.parse()?);
+    let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));
+    let (store, replica) = begin(id, folder.as_ref(), memory)?;
     let setup = Setup::new(replica.me(), address(id))
         .heartbeat(Span::millis(100))
-        .peers(members.map(|member| (member.id, address(member.id))));
+        .peers(MEMBERS.map(|member| (member.id, address(member.id))));
     let base = |replica: &Replica<Counter>| (replica.me(), replica.stored());
     let node = Host::blocking_start_durable(replica, setup, store, base)?;
 
@@ -86,4 +122,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(block_on(node.ended())?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Memory, NodeId, begin};
+
+    #[test]
+    fn a_node_votes_from_its_first_start_on_and_not_after_a_loss() {
+        let folder = std::env::temp_dir().join(format!("selvedge-counter-{}", std::process::id()));
+        let votes = |memory| begin(NodeId(1), &folder, memory).map(|(_, replica)| replica.votes());
+        assert!(votes(Memory::NeverStarted).unwrap());
+        assert!(!votes(Memory::Lost).unwrap());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 }

@@ -27,7 +27,6 @@ mod end;
 mod forge;
 mod hosts;
 mod limits;
-mod node;
 mod oracle;
 mod settings;
 mod summary;
@@ -42,10 +41,11 @@ use selvedge_sim::operations::{Broken, Mesh, Operation, Seat};
 
 use self::hosts::{value, wrong};
 pub use self::limits::sketch;
-pub use self::node::{Ask, Node, Notified, Refused};
 use self::settings::Settings;
 pub use self::summary::Summary;
+pub use self::watcher::accused;
 use self::watcher::{Tear, Watcher};
+use crate::node::{Command, Node};
 use crate::{Failure, Function, Library, Message, Returned, TaskId, client, follower, gateway};
 
 /// The greatest number of messages in flight; older ones are lost.
@@ -120,15 +120,15 @@ impl World {
         self.mesh.play(operation, choices, &mut self.watch)
     }
 
-    fn ask<C: Choose>(&mut self, seat: usize, ask: Ask, choices: &mut C) -> Result<(), String> {
+    fn ask<C: Choose>(&mut self, seat: usize, ask: Command, choices: &mut C) -> Result<(), String> {
         self.play(Operation::Command(seat, ask), choices)
     }
 
     fn start<C: Choose>(&mut self, seat: usize, choices: &mut C) -> Result<(), String> {
         let ask = match seat {
-            _ if seat < self.watch.settings.gateways => Ask::Gateway(gateway::Command::Start),
+            _ if seat < self.watch.settings.gateways => Command::Gateway(gateway::Command::Start),
             _ if seat < self.watch.settings.first_client() => {
-                Ask::Follower(follower::Command::Start)
+                Command::Follower(follower::Command::Start)
             }
             _ => return Ok(()),
         };
@@ -195,16 +195,19 @@ impl World {
             25 => return self.tear(usize::from(bits >> 1), bytes),
             26 if bits < 2 => Operation::Command(
                 self.client(bytes),
-                Ask::Client(client::Command::Unreachable),
+                Command::Client(client::Command::Unreachable),
             ),
             26 => Operation::Command(
                 self.follower(bytes),
-                Ask::Follower(follower::Command::Unreachable),
+                Command::Follower(follower::Command::Unreachable),
             ),
             27 => {
                 let seat = self.follower(bytes);
                 let duty = self.watch.settings.duty(seat, bits);
-                Operation::Command(seat, Ask::Follower(follower::Command::SetDutyCycle(duty)))
+                Operation::Command(
+                    seat,
+                    Command::Follower(follower::Command::SetDutyCycle(duty)),
+                )
             }
             28 => return self.notify(bits, bytes),
             29 if bits & 1 == 0 => Operation::Pause(bytes.pick(self.mesh.seats().len())),
@@ -243,7 +246,7 @@ impl World {
         let settings = &self.watch.settings;
         let is_follower = (settings.first_follower()..settings.first_client()).contains(&seat);
         match is_follower && how & 1 == 1 {
-            true => self.ask(seat, Ask::Follower(follower::Command::Emptied), bytes),
+            true => self.ask(seat, Command::Follower(follower::Command::Emptied), bytes),
             false => Ok(()),
         }
     }
@@ -268,7 +271,7 @@ impl World {
         function: Function,
         choices: &mut C,
     ) -> Result<(), String> {
-        let asks = Ask::Client(client::Command::Submit(function.clone()));
+        let asks = Command::Client(client::Command::Submit(function.clone()));
         let client = self.mesh.machine(seat).and_then(Node::client);
         if let Some(client) = client {
             let task = TaskId {
@@ -288,7 +291,11 @@ impl World {
         let nth = byte.checked_rem(waiting).unwrap_or(0);
         let number = client.and_then(|it| it.waiting().nth(nth));
         match number {
-            Some(number) => self.ask(seat, Ask::Client(client::Command::Cancel(number)), bytes),
+            Some(number) => self.ask(
+                seat,
+                Command::Client(client::Command::Cancel(number)),
+                bytes,
+            ),
             None => Ok(()),
         }
     }
@@ -334,7 +341,7 @@ impl World {
                 7 => follower::Command::Missing(library),
                 _ => follower::Command::Loaded(library),
             };
-            return self.ask(seat, Ask::Follower(command), choices);
+            return self.ask(seat, Command::Follower(command), choices);
         }
         let Some((task, function)) = host.runs.pop() else {
             return Ok(());
@@ -346,7 +353,7 @@ impl World {
             _ => Returned::Value(value(&function)),
         };
         let command = follower::Command::Returned { task, returned };
-        self.ask(seat, Ask::Follower(command), choices)
+        self.ask(seat, Command::Follower(command), choices)
     }
 
     /// Crashes or restarts a node: a gateway if `first` is 0, otherwise a follower or client.
@@ -428,6 +435,6 @@ impl World {
         let (seat, to) = (bytes.pick(gateways), bytes.pick(gateways));
         let to = self.mesh.seat(to).map(|it| it.me().id).unwrap_or_default();
         let hops = gateway::Command::SetHops { to, hops: 1 + how };
-        self.ask(seat, Ask::Gateway(hops), bytes)
+        self.ask(seat, Command::Gateway(hops), bytes)
     }
 }

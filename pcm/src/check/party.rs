@@ -13,19 +13,9 @@ use super::watch::{self, Notified};
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway};
+use crate::node::Timer;
 use crate::poll::Votes;
 use crate::{Answer, Bytes, Function, Message, Returned, Tables, TaskId, Voters};
-
-/// A timer of any node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Tick {
-    /// A gateway's timer.
-    Gateway(gateway::Timer),
-    /// A follower's timer.
-    Follower(follower::Timer),
-    /// A client's timer.
-    Client(client::Timer),
-}
 
 /// A command of a host or an application.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,11 +119,11 @@ impl Party {
         match self {
             Self::Gateway(it, _) => {
                 let start = Input::Command(gateway::Command::Start);
-                step(&mut **it, start, Tick::Gateway, cx, tell_facts)
+                step(&mut **it, start, Timer::Gateway, cx, tell_facts)
             }
             Self::Follower(it, _) => {
                 let start = Input::Command(follower::Command::Start);
-                step(&mut **it, start, Tick::Follower, cx, |_, _| {})
+                step(&mut **it, start, Timer::Follower, cx, |_, _| {})
             }
             Self::Client(..) => Ok(()),
         }
@@ -151,7 +141,7 @@ impl Party {
         let votes = it.tables().and_then(|it| it.votes(TASK));
         let electors = it.tables().and_then(|it| it.assignment(TASK));
         let electors = electors.map(|it| it.electors.to_vec());
-        step(&mut **it, input, Tick::Gateway, cx, tell_facts)?;
+        step(&mut **it, input, Timer::Gateway, cx, tell_facts)?;
         let is_next = it.replica().version() == before + 1;
         note_answer(it, first, electors.filter(|_| is_next));
         if it.replica().version() != before
@@ -180,7 +170,7 @@ impl Party {
         };
         let votes = it.votes(TASK);
         let mut run = None;
-        let tick = Tick::Follower;
+        let tick = Timer::Follower;
         if is_slow && matches!(input, Input::Tick(follower::Timer::Run)) {
             run = Some(TASK); // The function ends.
         } else {
@@ -208,7 +198,7 @@ impl Party {
         let Self::Client(it, received) = self else {
             return Err(String::from("no client"));
         };
-        step(it, input, Tick::Client, cx, |event, _| {
+        step(it, input, Timer::Client, cx, |event, _| {
             if let client::Event::Answered { answer, voters, .. } = event {
                 received.push((answer, voters));
             }
@@ -291,7 +281,7 @@ fn send_lie(to: Member, message: Message, cx: &mut Context<'_, Party>) {
 fn step<M: Machine<Message = Message>>(
     machine: &mut M,
     input: Input<M>,
-    tick: impl Fn(M::Timer) -> Tick,
+    tick: impl Fn(M::Timer) -> Timer,
     cx: &mut Context<'_, Party>,
     event: impl FnMut(M::Event, &mut Context<'_, Party>),
 ) -> Result<(), String> {
@@ -303,7 +293,7 @@ fn step<M: Machine<Message = Message>>(
 fn step_saying<M: Machine<Message = Message>>(
     machine: &mut M,
     input: Input<M>,
-    tick: impl Fn(M::Timer) -> Tick,
+    tick: impl Fn(M::Timer) -> Timer,
     send: impl Fn(Member, Message, &mut Context<'_, Party>),
     cx: &mut Context<'_, Party>,
     mut event: impl FnMut(M::Event, &mut Context<'_, Party>),
@@ -329,7 +319,7 @@ fn step_saying<M: Machine<Message = Message>>(
 
 impl Machine for Party {
     type Message = Message;
-    type Timer = Tick;
+    type Timer = Timer;
     type Command = Ask;
     type Event = Notified;
     type Reject = String;
@@ -341,9 +331,9 @@ impl Machine for Party {
                 Self::Follower(..) => self.step_follower(Input::Message { from, message }, cx),
                 Self::Client(..) => self.step_client(Input::Message { from, message }, cx),
             },
-            Input::Tick(Tick::Gateway(timer)) => self.step_gateway(Input::Tick(timer), cx),
-            Input::Tick(Tick::Follower(timer)) => self.step_follower(Input::Tick(timer), cx),
-            Input::Tick(Tick::Client(timer)) => self.step_client(Input::Tick(timer), cx),
+            Input::Tick(Timer::Gateway(timer)) => self.step_gateway(Input::Tick(timer), cx),
+            Input::Tick(Timer::Follower(timer)) => self.step_follower(Input::Tick(timer), cx),
+            Input::Tick(Timer::Client(timer)) => self.step_client(Input::Tick(timer), cx),
             Input::Membership(delta) => self.step_gateway(Input::Membership(delta), cx),
             Input::Command(Ask::Submit) => {
                 let submit = client::Command::Submit(Function::new(b"f"));

@@ -9,12 +9,13 @@ use selvedge_core::{Delta, Member, NodeId, Span};
 use selvedge_replica::{Configuration, State as _};
 use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 
-use super::party::{Ask, CLIENT, FIRST, Party, Tick};
+use super::party::{Ask, CLIENT, FIRST, Party};
 use super::property;
 use super::watch::Watch;
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway, Voting};
+use crate::node::Timer;
 use crate::{Attachment, DutyCycle, Libraries, Limits, Published, Tables, Update};
 
 /// All nodes.
@@ -348,19 +349,19 @@ impl Setup {
     }
 
     /// Returns true if a timer may expire: timers that repeat a message do so only after it was lost.
-    fn may_tick(self, mesh: &Mesh, node: usize, tick: Tick) -> bool {
-        let is_gateway = matches!(tick, Tick::Gateway(_));
+    fn may_tick(self, mesh: &Mesh, node: usize, tick: Timer) -> bool {
+        let is_gateway = matches!(tick, Timer::Gateway(_));
         if is_gateway && !self.ticks_at.is_empty() && !self.ticks_at.contains(&node) {
             return false;
         }
         let is_quiet = || !mesh.is_busy();
         match tick {
-            Tick::Gateway(gateway::Timer::Offload(_)) => match self.offload {
+            Timer::Gateway(gateway::Timer::Offload(_)) => match self.offload {
                 Offload::Never => false,
                 Offload::InVain => is_quiet(),
                 Offload::Early => true,
             },
-            Tick::Gateway(gateway::Timer::Purge(id)) => {
+            Timer::Gateway(gateway::Timer::Purge(id)) => {
                 let nth =
                     id.0.checked_sub(FIRST)
                         .and_then(|it| usize::try_from(it).ok());
@@ -372,17 +373,17 @@ impl Setup {
                     && (!self.suspects_late || property::has_returned(mesh, id));
                 is_known && (is_suspect || is_quiet() && property::has_ended(mesh, id))
             }
-            Tick::Gateway(gateway::Timer::Tables(_)) | Tick::Client(_) => is_quiet(),
-            Tick::Gateway(gateway::Timer::Cluster) => is_quiet(),
-            Tick::Gateway(
+            Timer::Gateway(gateway::Timer::Tables(_)) | Timer::Client(_) => is_quiet(),
+            Timer::Gateway(gateway::Timer::Cluster) => is_quiet(),
+            Timer::Gateway(
                 gateway::Timer::Heartbeat | gateway::Timer::Manager | gateway::Timer::Timeout(_),
             ) => false,
-            Tick::Gateway(gateway::Timer::Review) => is_quiet() && self.gateways > 1,
-            Tick::Follower(follower::Timer::Phase) => {
+            Timer::Gateway(gateway::Timer::Review) => is_quiet() && self.gateways > 1,
+            Timer::Follower(follower::Timer::Phase) => {
                 is_quiet() && property::has_something_to_say(mesh)
             }
             // A slow function may end at any time.
-            Tick::Follower(follower::Timer::Run) => true,
+            Timer::Follower(follower::Timer::Run) => true,
         }
     }
 }

@@ -24,6 +24,7 @@ mod lives;
 mod managers;
 #[cfg(feature = "check")]
 mod model;
+mod node;
 mod peers;
 #[cfg(feature = "check")]
 mod props;

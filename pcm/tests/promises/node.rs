@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use selvedge_core::{Input, Member};
-use selvedge_pcm::check::operations::{self, Ask};
 use selvedge_pcm::client::{self, Client};
 use selvedge_pcm::follower::{self, Follower, Phase};
 use selvedge_pcm::gateway::{self, Gateway};
+use selvedge_pcm::node::{self, Command};
 use selvedge_pcm::{Library, Message, Tables, TaskId};
 use selvedge_sim::histories;
 
 use crate::world::World;
 
-pub(crate) type Machine = operations::Node;
+pub(crate) type Machine = node::Node;
 pub(crate) type Node = histories::Node<World>;
 pub(crate) type In = Input<Machine>;
 
@@ -99,13 +99,13 @@ impl Part for Node {
 }
 
 pub(crate) const fn to_gateway(command: gateway::Command) -> In {
-    Input::Command(Ask::Gateway(command))
+    Input::Command(Command::Gateway(command))
 }
 
 pub(crate) const fn to_follower(command: follower::Command) -> In {
-    Input::Command(Ask::Follower(command))
+    Input::Command(Command::Follower(command))
 }
 
 pub(crate) const fn to_client(command: client::Command) -> In {
-    Input::Command(Ask::Client(command))
+    Input::Command(Command::Client(command))
 }

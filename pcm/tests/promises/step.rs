@@ -2,8 +2,9 @@
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Effect, Input, Member};
-use selvedge_pcm::check::operations::{Ask, Notified, Refused};
+use selvedge_pcm::check::operations::accused;
 use selvedge_pcm::follower::Phase;
+use selvedge_pcm::node::{Command, Event, Reject};
 use selvedge_pcm::{Message, TaskId, client, gateway};
 use selvedge_replica::Fact;
 use selvedge_sim::histories::{Step, Waiting};
@@ -30,7 +31,7 @@ impl World {
 
     pub(crate) fn examine(&mut self, step: &Step<'_, Self>) -> Vec<Observed> {
         let me = step.me;
-        let accusation = step.refusal.filter(|it| it.accused().is_some());
+        let accusation = step.refusal.filter(|it| accused(it).is_some());
         if let (Some(from), Some(why)) = (step.from, accusation) {
             self.is_accused(me, from, why);
         }
@@ -52,7 +53,7 @@ impl World {
 
     /// Checks that no honest node accuses an honest peer. A liar gets answers to questions that its own machine
     /// did not send.
-    fn is_accused(&mut self, me: Member, from: Member, why: &Refused) {
+    fn is_accused(&mut self, me: Member, from: Member, why: &Reject) {
         let is_honest = |id: u64| self.nodes.get(&id).is_some_and(|it| !it.is_liar());
         let are_honest = is_honest(me.id.0) && is_honest(from.id.0);
         assert!(!are_honest, "{me:?} accuses {from:?}: {why:?}");
@@ -81,7 +82,7 @@ impl World {
 const fn waits(input: &In) -> bool {
     matches!(
         input,
-        Input::Message { .. } | Input::Command(Ask::Follower(_))
+        Input::Message { .. } | Input::Command(Command::Follower(_))
     )
 }
 
@@ -119,7 +120,7 @@ fn check_facts(
 ) {
     let mut is_other = false;
     for effect in effects {
-        if let Effect::Event(Notified::Gateway(gateway::Event::Fact(fact))) = effect {
+        if let Effect::Event(Event::Gateway(gateway::Event::Fact(fact))) = effect {
             let taken = folded.fold(fact);
             assert_eq!(taken, Ok(()), "{:?}: {fact:?}", gateway.me());
             is_other = true;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Deref, DerefMut};
 
-use selvedge_core::{Member, Nested, NodeId};
-use selvedge_pcm::check::operations::Notified;
+use selvedge_core::{Member, NodeId};
 use selvedge_pcm::client::Client;
 use selvedge_pcm::follower::{self, Follower};
 use selvedge_pcm::gateway;
+use selvedge_pcm::node::Event;
 use selvedge_pcm::{Library, Limits, Message, Returned, Tables, TaskId};
 use selvedge_replica::{Configuration, Fact, Stored};
 use selvedge_sim::histories::{self, History, Hosts, Life, Real, What};
@@ -122,9 +122,9 @@ impl History for World {
     type Node = Own;
     type Life = Known;
 
-    fn fact(event: &Notified) -> Option<&Fact<Tables>> {
+    fn fact(event: &Event) -> Option<&Fact<Tables>> {
         match event {
-            Notified::Gateway(gateway::Event::Fact(fact)) => Some(fact),
+            Event::Gateway(gateway::Event::Fact(fact)) => Some(fact),
             _ => None,
         }
     }
@@ -132,18 +132,16 @@ impl History for World {
     fn make(&mut self, life: Life) -> Machine {
         let ids = |all: Vec<u64>| all.into_iter().map(NodeId);
         match self.nodes[&life.me.id.0].own.role.clone() {
-            Role::Gateway { config } => {
-                Machine::Gateway(Box::new(Nested::new(self.make_gateway(life, config))))
-            }
+            Role::Gateway { config } => Machine::from(self.make_gateway(life, config)),
             Role::Follower {
                 config, gateways, ..
             } => {
                 let machine = Follower::new(life.me, config, ids(gateways)).unwrap();
-                Machine::Follower(Box::new(Nested::new(machine)))
+                Machine::from(machine)
             }
             Role::Client { config, gateways } => {
                 let machine = Client::new(life.me, config, ids(gateways)).unwrap();
-                Machine::Client(Box::new(Nested::new(machine)))
+                Machine::from(machine)
             }
         }
     }
@@ -177,11 +175,11 @@ impl History for World {
         self.oracle.examine(me, note.version, &note.tables);
     }
 
-    fn event(&mut self, me: Member, _: Real, event: Notified) {
+    fn event(&mut self, me: Member, _: Real, event: Event) {
         match event {
-            Notified::Gateway(event) => self.gateway_event(me, event),
-            Notified::Follower(event) => self.follower_event(me, event),
-            Notified::Client(event) => self.client_event(me, event),
+            Event::Gateway(event) => self.gateway_event(me, event),
+            Event::Follower(event) => self.follower_event(me, event),
+            Event::Client(event) => self.client_event(me, event),
         }
     }
 

@@ -10,6 +10,9 @@ use super::NetworkError;
 /// application are handled at once: the application woke it. It still relays messages of other
 /// nodes.
 ///
+/// It must not be combined with the `DutyCycle` of `selvedge_pcm`: a follower of PCM sleeps by its own
+/// timers, and needs messages to it kept in a mailbox (`selvedge_pcm::node::WithMailbox`), not lost.
+///
 /// ```
 /// use selvedge_core::{Span, Time};
 /// use selvedge_sim::network::DutyCycle;

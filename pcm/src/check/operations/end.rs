@@ -11,9 +11,9 @@ use selvedge_sim::operations::{Operation, Seat};
 use super::World;
 use super::hosts::value;
 use super::limits::sketch;
-use super::node::Node;
 use super::settings::Honesty;
 use crate::gateway::Gateway;
+use crate::node::Node;
 use crate::{Answer, Function, TaskId};
 
 /// The time within which all nodes must recover.

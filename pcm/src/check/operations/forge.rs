@@ -10,9 +10,9 @@ use selvedge_sim::operations::{Operation, Seat};
 
 use super::World;
 use super::hosts::wrong;
-use super::node::Node;
 use super::settings::{Honesty, Settings};
 use crate::gateway::Gateway;
+use crate::node::Node;
 use crate::{Answer, Failure, Function, Message, Returned, Run, TaskId, Update, Voters};
 
 impl World {

@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::node::Node;
 use super::settings::{CLIENT_TASKS, Settings};
+use crate::node::Node;
 
 /// Checks that a node's memory is within its settings.
 pub(super) fn check_limits(node: &Node, settings: &Settings) -> Result<(), String> {

@@ -1,16 +1,15 @@
 //! The settings of a run, drawn from its first bytes.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use selvedge_core::{Member, Nested, NodeId, Span};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_replica::Configuration;
 use selvedge_sim::Bytes;
 
-use super::node::Node;
 use crate::client::{self, Client};
 use crate::follower::{self, Follower};
 use crate::gateway::{self, Gateway, Voting};
+use crate::node::Node;
 use crate::{DutyCycle, Limits};
 
 /// The first id of a follower.
@@ -219,16 +218,16 @@ impl Settings {
     pub(super) fn machine(&self, seat: usize, me: Member, at: usize) -> Node {
         let list = self.list_from(at);
         if seat < self.gateways {
-            return Node::Gateway(Box::new(Nested::new(self.first_gateway(me))));
+            return Node::from(self.first_gateway(me));
         }
         if seat < self.first_client() {
             let made = Follower::new(me, self.follower_config(seat), list);
             let made = made.unwrap_or_else(|_| unreachable_settings());
-            return Node::Follower(Box::new(Nested::new(made)));
+            return Node::from(made);
         }
         let made = Client::new(me, self.client_config(seat), list);
         let made = made.unwrap_or_else(|_| unreachable_settings());
-        Node::Client(Box::new(Nested::new(made)))
+        Node::from(made)
     }
 }
 

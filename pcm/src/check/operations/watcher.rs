@@ -1,6 +1,5 @@
 //! The watcher of all nodes' steps, which compares them with the promises.
 
-use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
 use alloc::string::String;
@@ -9,18 +8,18 @@ use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::wire::frame_len;
-use selvedge_core::{Effect, Member, Nested};
-use selvedge_replica::{Fact, Stored};
+use selvedge_core::{Effect, Member};
+use selvedge_replica::{self as replica, Fact, Stored};
 use selvedge_sim::operations::{Step, Watch};
 
 use super::hosts::Host;
 use super::limits::check_limits;
-use super::node::{Node, Notified, Refused};
 use super::oracle::Oracle;
 use super::settings::Settings;
 use super::summary::Summary;
 use crate::gateway::Gateway;
-use crate::{Answer, Tables, TaskId, client, gateway};
+use crate::node::{Event, Node, Reject};
+use crate::{Answer, Tables, TaskId, client, follower, gateway};
 
 /// The longest frame that fits a datagram.
 const FRAME: usize = 1_400;
@@ -91,10 +90,7 @@ impl Watcher {
     /// more facts than that, so the power stays.
     fn tear(&mut self, step: &Step<'_, Node>, stored: usize) -> Result<bool, String> {
         let is_fact = |it: &Effect<Node>| {
-            matches!(
-                it,
-                Effect::Event(Notified::Gateway(gateway::Event::Fact(_)))
-            )
+            matches!(it, Effect::Event(Event::Gateway(gateway::Event::Fact(_))))
         };
         let mut facts = 0;
         let at = step.effects.iter().position(|it| {
@@ -119,7 +115,7 @@ impl Watcher {
             return Ok(());
         };
         for effect in effects {
-            if let Effect::Event(Notified::Gateway(gateway::Event::Fact(fact))) = effect {
+            if let Effect::Event(Event::Gateway(gateway::Event::Fact(fact))) = effect {
                 self.oracle.on_fact(at, fact);
                 store.facts.push(fact.clone());
                 let folded = store.folded.fold(fact);
@@ -149,7 +145,7 @@ impl Watcher {
 
     /// Checks that no honest node accuses an honest peer.
     fn check_refusal(&self, step: &Step<'_, Node>) -> Result<(), String> {
-        let Some(accused) = step.refusal.and_then(Refused::accused) else {
+        let Some(accused) = step.refusal.and_then(accused) else {
             return Ok(());
         };
         // A liar receives replies to requests that its own machine did not send.
@@ -274,15 +270,15 @@ impl Watch<Node> for Watcher {
                 continue;
             };
             match event {
-                Notified::Follower(event) => {
+                Event::Follower(event) => {
                     let host = self.hosts.get_mut(step.at);
                     let begins = host.is_some_and(|it| it.on_event(event));
                     self.summary.begun += u64::from(begins);
                 }
-                Notified::Client(_) if self.settings.is_hostile() => {}
-                Notified::Client(event) => self.on_client(step.me, event)?,
-                Notified::Gateway(gateway::Event::Leading) => self.summary.managed += 1,
-                Notified::Gateway(_) => {}
+                Event::Client(_) if self.settings.is_hostile() => {}
+                Event::Client(event) => self.on_client(step.me, event)?,
+                Event::Gateway(gateway::Event::Leading) => self.summary.managed += 1,
+                Event::Gateway(_) => {}
             }
         }
         Ok(())
@@ -300,10 +296,34 @@ impl Watch<Node> for Watcher {
             ..before
         };
         let machine = match seat < self.settings.gateways {
-            true => Node::Gateway(Box::new(Nested::new(self.restored(seat, me)?))),
+            true => Node::from(self.restored(seat, me)?),
             false => self.settings.machine(seat, me, self.begins_at),
         };
         self.summary.restarts += 1;
         Some((me, machine))
+    }
+}
+
+/// The peer that the refusal accuses of breaking the rules; `Some(None)` for a gateway without a name.
+#[must_use]
+pub fn accused(reject: &Reject) -> Option<Option<Member>> {
+    match reject {
+        Reject::Gateway(gateway::Reject::Misbehaviour(it)) => Some(Some(match *it {
+            gateway::Misbehaviour::OwnId(from)
+            | gateway::Misbehaviour::Duty(from, _)
+            | gateway::Misbehaviour::Misdirected(from) => from,
+        })),
+        Reject::Gateway(gateway::Reject::Replica(replica::Reject::Misbehaviour(_))) => Some(None),
+        Reject::Follower(follower::Reject::Misbehaviour(it)) => Some(Some(match *it {
+            follower::Misbehaviour::OwnId(from)
+            | follower::Misbehaviour::NoGateway(from)
+            | follower::Misbehaviour::NotElected(from)
+            | follower::Misbehaviour::TooMany(from, _)
+            | follower::Misbehaviour::Misdirected(from) => from,
+        })),
+        Reject::Client(client::Reject::Misdirected(from) | client::Reject::TooMany(from, _)) => {
+            Some(Some(*from))
+        }
+        Reject::Gateway(_) | Reject::Follower(_) | Reject::Client(_) | Reject::Kind => None,
     }
 }
