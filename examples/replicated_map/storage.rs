@@ -5,7 +5,7 @@ use std::path::Path;
 use selvedge_core::durable::Durable;
 use selvedge_core::{Member, NodeId};
 use selvedge_replica::{Config, Configuration, Fact, Reject, Replica, Stored};
-use selvedge_store::{Beginning, Schema, Store, StoreError};
+use selvedge_store::{Beginning, NodeStore, Schema, StoreError};
 use thiserror::Error;
 
 use crate::map::Map;
@@ -32,7 +32,7 @@ pub(crate) enum StorageError {
 }
 
 /// The stored part of a member: its life, and the promises of its replica.
-pub(crate) type Memories = Store<(Member, Stored<Map>), Fact<Map>>;
+pub(crate) type Memories = NodeStore<Stored<Map>, Fact<Map>>;
 
 /// The base of a member.
 pub(crate) fn base(replica: &Replica<Map>) -> (Member, Stored<Map>) {

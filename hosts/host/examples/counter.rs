@@ -33,7 +33,7 @@ use selvedge_core::durable::Durable;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_host::{Host, Setup, block_on};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
-use selvedge_store::{Beginning, Memory, Schema, Store};
+use selvedge_store::{Beginning, Memory, NodeStore, Schema};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ const SCHEMA: Schema = Schema {
 
 const MEMBERS: [Member; 3] = [Member::new(1, 0), Member::new(2, 0), Member::new(3, 0)];
 
-type Memories = Store<(Member, Stored<Counter>), Fact<Counter>>;
+type Memories = NodeStore<Stored<Counter>, Fact<Counter>>;
 
 /// Opens the folder of a node, and begins a life that the node never had before.
 fn begin(

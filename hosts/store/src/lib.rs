@@ -144,7 +144,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::{Damage, Failed, StoreError};
-pub use lives::{Beginning, Memory};
+pub use lives::{Beginning, Memory, NodeStore, Opened};
 /// The database, for tables of a program's own.
 pub use redb;
 

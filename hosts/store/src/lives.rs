@@ -39,8 +39,14 @@ pub enum Beginning<B, F> {
 /// 2026, in time since 1970.
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
+/// The store of a node. A base is a life of the node and its data.
+pub type NodeStore<B, F> = Store<(Member, B), F>;
+
+/// A store, and the beginning of a life.
+pub type Opened<B, F> = (NodeStore<B, F>, Beginning<B, F>);
+
 impl Memory {
-    /// Opens the folder of a node. A base is a life and the node's data: the host stores a base of the
+    /// Opens the folder of a node. The host stores a base of the
     /// new life ([`Store::rebase`]) before another node learns of it. A damaged file is put aside
     /// ([`StoreError::PutAside`]).
     ///
@@ -51,7 +57,7 @@ impl Memory {
         dir: &Path,
         schema: Schema,
         id: NodeId,
-    ) -> Result<(Store<(Member, B), F>, Beginning<B, F>), StoreError>
+    ) -> Result<Opened<B, F>, StoreError>
     where
         B: Serialize + DeserializeOwned,
         F: Serialize + DeserializeOwned,
@@ -61,7 +67,7 @@ impl Memory {
         if self == Self::Kept && !file.is_symlink() && matches!(file.try_exists(), Ok(false)) {
             return Err(StoreError::NothingStored);
         }
-        let (store, found) = match Store::<(Member, B), F>::open(dir, schema) {
+        let (store, found) = match NodeStore::<B, F>::open(dir, schema) {
             Err(StoreError::Damage(Damage::Contents { file, found })) => {
                 let aside = put_aside(&file).map_err(|source| StoreError::Folder {
                     dir: dir.into(),

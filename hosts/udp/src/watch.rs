@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_core::shared::RecvError;
+use selvedge_core::shared::{RecvError, TrySubmitError};
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Entry, Key, StoreCommand, StoreEvent};
+use selvedge_groups::store::{Entry, Key, StoreCommand, StoreEvent, StoreReject};
 use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
-use crate::service::{Command, Error};
+use crate::service::{Command, Error, Reject};
 use crate::{Events, Handle, NodeEvent, block_on};
 
-/// The number of watches of each entry, which share one registration in the machine.
+/// The number of watches of each entry, which share one registration in the machine. It is 0 for an entry
+/// whose registration has not ended yet, because too many commands waited.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watches(Arc<Mutex<BTreeMap<Name, usize>>>);
 
@@ -87,18 +88,28 @@ impl Watch {
         block_on(self.next())
     }
 
-    /// Registers the entry again, so that the machine reports it.
+    /// Registers the entry, or registers it again, so that the machine reports it. One command does both:
+    /// the registration is shared, and a caller that gives up in between would end it for the others.
     pub(crate) async fn register(&mut self) -> Result<(), Error> {
         self.events = self.node.events();
-        self.node.ask(self.command(StoreCommand::Unwatch)).await?;
-        self.node.ask(self.command(StoreCommand::Watch)).await?;
-        self.is_registered = true;
-        Ok(())
-    }
-
-    fn command(&self, command: impl Fn(Key) -> StoreCommand) -> selvedge::Command {
-        let (map, command) = (self.name.0, command(self.name.1.clone()));
-        selvedge::Command::Groups(kgroup::Command::Map { map, command })
+        loop {
+            let ends = end_unused(&self.node);
+            match self
+                .node
+                .ask(command(&self.name, StoreCommand::Watch))
+                .await
+            {
+                // The registrations that have ended meanwhile leave room.
+                Err(Error::Rejected(Reject::Node(selvedge::Reject::Groups(
+                    kgroup::Reject::Map(StoreReject::Full { .. }),
+                )))) if ends > 0 => {}
+                registered => {
+                    registered?;
+                    self.is_registered = true;
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// The entry, if an event has news of it.
@@ -131,10 +142,34 @@ impl Drop for Watch {
             all.insert(self.name.clone(), count - 1);
             return;
         }
-        all.remove(&self.name);
-        // Within the lock: a new watch of the entry registers it after this. If too many commands
-        // wait, the registration stays, and no reader needs its events.
-        let unwatch = Command::Machine(self.command(StoreCommand::Unwatch));
-        drop(self.node.shared.try_submit(unwatch));
+        all.insert(self.name.clone(), 0);
+        drop(all);
+        end_unused(&self.node);
     }
+}
+
+/// Ends the registrations of entries without a watch, as many as there is room for commands; the next
+/// registration ends others. Returns the number of entries that had no watch.
+fn end_unused(node: &Handle) -> usize {
+    // Within the lock: a new watch of an entry registers it after this.
+    let mut all = node.watches.lock();
+    let unused: Vec<Name> = all
+        .iter()
+        .filter(|it| *it.1 == 0)
+        .map(|it| it.0.clone())
+        .collect();
+    for name in &unused {
+        let unwatch = Command::Machine(command(name, StoreCommand::Unwatch));
+        match node.shared.try_submit(unwatch) {
+            Err(TrySubmitError::Full { .. }) => break,
+            // A node that has stopped has no registration.
+            Ok(_) | Err(TrySubmitError::Closed { .. }) => all.remove(name),
+        };
+    }
+    unused.len()
+}
+
+fn command(name: &Name, command: impl Fn(Key) -> StoreCommand) -> selvedge::Command {
+    let (map, command) = (name.0, command(name.1.clone()));
+    selvedge::Command::Groups(kgroup::Command::Map { map, command })
 }

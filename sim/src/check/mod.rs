@@ -55,10 +55,9 @@
 //! // The token is on its way to one of three, or one of three has it; and once, at first, it is
 //! // on its way from node 0 to itself.
 //! assert_eq!(model.verify()?, 7);
-//! # let broken = model.clone().show(|ring| if ring.working { "works".into() } else { "idles".into() });
 //!
 //! // On a network that may deliver a message twice, the property breaks, as this trace shows:
-//! # let model = broken;
+//! let model = model.show(|ring| if ring.working { "works".into() } else { "idles".into() });
 //! let found = model.bounds(Bounds { duplicates: 1, ..Bounds::default() }).verify().unwrap_err();
 //! assert_eq!(found.to_string(), "\
 //! one works at a time (3 nodes, duplicates 1) breaks after 4 steps

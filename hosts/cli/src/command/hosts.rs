@@ -82,7 +82,8 @@ fn built_by(cargo: &OsString, here: &Path, host: &str) -> Command {
     let manifest = format!("../{host}/Cargo.toml");
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join(manifest);
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--manifest-path"]);
+    // Not quiet: to build it takes minutes at first.
+    command.args(["run", "--manifest-path"]);
     command.arg(manifest).args(profile(here)).arg("--");
     command
 }

@@ -68,7 +68,8 @@ pub(super) fn profile(here: &Path) -> Vec<OsString> {
 /// only.
 fn built_by(cargo: &OsString, here: &Path) -> Command {
     let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--package", "selvedge-lab"]);
+    // Not quiet: to build it takes minutes at first.
+    command.args(["run", "--package", "selvedge-lab"]);
     command.args(profile(here)).arg("--");
     command
 }

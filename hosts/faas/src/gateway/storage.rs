@@ -11,7 +11,7 @@ use selvedge_pcm::gateway::{Config, Gateway, Reject};
 use selvedge_pcm::{Library, Limits, Tables};
 use selvedge_replica::{Configuration, Fact, Stored};
 use selvedge_store::redb::{self, ReadTransaction, ReadableTable as _, TableDefinition};
-use selvedge_store::{Beginning as Life, Failed, Schema, Store, StoreError};
+use selvedge_store::{Beginning as Life, Failed, NodeStore, Schema, StoreError};
 use thiserror::Error;
 
 pub use selvedge_store::Memory;
@@ -67,7 +67,7 @@ pub struct Room {
 
 #[derive(Debug)]
 pub(crate) struct Storage {
-    store: Store<(Member, Stored<Tables>), Fact<Tables>>,
+    store: NodeStore<Stored<Tables>, Fact<Tables>>,
     kept: Kept,
     room: Room,
     /// The number of modules that did not match their names. They were removed.

@@ -135,6 +135,63 @@ async fn watches_of_one_entry_are_apart_and_outlive_a_lag() {
     assert_eq!(timeout(PATIENCE, one.next()).await.unwrap(), Ok(None));
 }
 
+/// A caller that gives up while its watch begins takes nothing from another watch of the entry.
+#[tokio::test]
+async fn a_watch_that_is_dropped_while_it_begins_leaves_the_others() {
+    let nodes = start(3, |setup| setup).await;
+    let doors = nodes[0].map("doors");
+    let mut kept = doors.watch("front").await.unwrap();
+    assert_eq!(timeout(PATIENCE, kept.next()).await.unwrap(), Ok(None));
+    for polls in 1..5_u8 {
+        {
+            let mut begins = std::pin::pin!(doors.watch("front"));
+            for _ in 0..polls {
+                let polled = std::future::poll_fn(|cx| {
+                    std::task::Poll::Ready(begins.as_mut().poll(cx).is_ready())
+                });
+                if polled.await {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+        }
+        doors.put("front", &[polls]).await.unwrap();
+        let found = timeout(PATIENCE, kept.next()).await.unwrap().unwrap();
+        assert_eq!(found.unwrap().value.to_vec(), [polls], "{polls} polls");
+    }
+}
+
+/// More watches end at once than commands may wait: all make room for others.
+#[tokio::test]
+async fn watches_that_end_at_once_make_room_for_others() {
+    let few = Limits {
+        commands: core::num::NonZeroUsize::MIN,
+        ..Limits::default()
+    };
+    let nodes = start(3, |setup| {
+        let maps = selvedge_groups::store::StoreConfig::new().with_pending(4);
+        let coordination = Coordination {
+            config: Config::new().with_maps(maps),
+            ..coordination()
+        };
+        setup
+            .limits(few)
+            .coordination(coordination, Span::secs(3_600))
+    })
+    .await;
+    let doors = nodes[0].map("doors");
+    for round in 0..3 {
+        let mut watches = Vec::new();
+        for nth in 0..4 {
+            watches.push(doors.watch(format!("{round} {nth}")).await.unwrap());
+        }
+        let full = doors.watch("one more").await;
+        assert!(full.is_err(), "the limit is 4");
+        // All are dropped in one step, without a moment for the node.
+        drop(watches);
+    }
+}
+
 /// Performs commands and pings of the device, until the routine reports.
 async fn serve(node: &mut Node, lamp: &std::cell::RefCell<State>) {
     loop {

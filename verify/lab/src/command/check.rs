@@ -23,7 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Try every order of events within bounds: our rules hold, the published ones break
 ///
 /// Every order of events within the bounds is tried. Our rules must hold in all of them; the
-/// papers' rules must break where our errata state it, and a shortest way there is shown. The exit
+/// papers' rules must break where our errata state it, and a shortest way there is shown for the
+/// scenarios that are named. The exit
 /// status is 0 if every outcome is the expected one, to the state and to the step, and if the
 /// engines agree.
 #[derive(Debug, Args)]
@@ -109,7 +110,7 @@ impl Check {
             let written = serde_json::to_writer_pretty(&mut out, &rows).map_err(io::Error::from);
             written.and_then(|()| writeln!(out))
         } else {
-            write_end(&mut out, colour, &findings)
+            write_end(&mut out, colour, &findings, !self.names.is_empty())
         }
         .map_err(Failure::Output)?;
         Ok(findings.iter().all(Finding::as_expected))
@@ -274,9 +275,18 @@ fn write_scenario(
     }
 }
 
-/// Writes the steps of each property that broke, and the totals.
-fn write_end(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::Result<()> {
+/// Writes the totals, and before them the steps of each property that broke: of those alone that should
+/// not have broken, where the user named no scenario.
+fn write_end(
+    out: &mut impl Write,
+    colour: Colour,
+    findings: &[Finding],
+    is_named: bool,
+) -> io::Result<()> {
     for finding in findings {
+        if !is_named && finding.as_expected() {
+            continue;
+        }
         if let Outcome::Breaks { trace } = &finding.report.outcome {
             let report = &finding.report;
             writeln!(out, "\n{}: how {:?} breaks", report.name, report.property)?;
@@ -290,7 +300,14 @@ fn write_end(out: &mut impl Write, colour: Colour, findings: &[Finding]) -> io::
     } else {
         colour.bad(&line)
     };
-    writeln!(out, "\n{line}")
+    writeln!(out, "\n{line}")?;
+    if !is_named {
+        writeln!(
+            out,
+            "name a scenario to read how it breaks, such as `selvedge check ricart-agrawala`"
+        )?;
+    }
+    Ok(())
 }
 
 fn outcome(colour: Colour, finding: &Finding) -> String {
