@@ -117,7 +117,8 @@ impl StoreClient {
         }
         if !self.maps.contains(&map) {
             let asking = Asking::new(limit.into());
-            self.maps.insert(map, asking).map_err(|_| full)?;
+            let maps = StoreReject::Maps { limit };
+            self.maps.insert(map, asking).map_err(|_| maps)?;
         }
         let asking = self.maps.get_mut(&map).ok_or(full)?;
         let was_idle = asking.is_idle();

@@ -9,8 +9,8 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 pub struct StoreConfig {
     /// The time after which a question without an answer is asked again: above zero. Default 400 ms.
     pub resend: Span,
-    /// The limit of own changes that wait, of questions that wait, and of entries that this node watches:
-    /// from 1 each. Default 256.
+    /// The limit of own changes that wait, of questions that wait, of entries that this node watches, and of maps
+    /// that it asks in one life: from 1 each. Default 256.
     pub pending: u16,
 }
 

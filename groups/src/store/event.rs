@@ -80,6 +80,15 @@ pub enum StoreReject {
         /// The limit.
         limit: u16,
     },
+    /// This node's limit of maps is reached. It remembers each map that it has asked in this life, since its
+    /// changes of a map are numbered.
+    #[error(
+        "this node has asked {limit} maps, the limit: use the maps that it has asked before, or raise pending"
+    )]
+    Maps {
+        /// The limit.
+        limit: u16,
+    },
     /// The entry's name, with its value, does not fit into a frame.
     #[error(
         "the entry takes {len} bytes and a frame has room for {room}: shorten it, or raise the frame budget"

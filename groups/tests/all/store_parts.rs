@@ -233,9 +233,9 @@ fn a_node_with_no_room_refuses_to_ask() {
         assert_eq!(node.refused(MAP, command), full);
     }
     assert_eq!(node.refused(MAP, StoreCommand::Watch("b".into())), full);
-    let other = GroupId(MAP.0 + 4);
+    let (other, maps) = (GroupId(MAP.0 + 4), StoreReject::Maps { limit: 1 });
     for command in commands() {
-        assert_eq!(node.refused(other, command), full);
+        assert_eq!(node.refused(other, command), maps);
     }
 }
 

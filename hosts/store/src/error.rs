@@ -18,6 +18,11 @@ pub enum StoreError {
         /// The system's error.
         source: io::Error,
     },
+    /// A name in the [`Schema`](crate::Schema) cannot be used; this field.
+    #[error(
+        "the schema's {0} cannot be used: give a file name without a folder, other than `lock`, and two different names of tables"
+    )]
+    Schema(&'static str),
     /// Another process has the folder.
     #[error("another process uses the folder {0}: stop it, or name another folder")]
     InUse(PathBuf),

@@ -171,6 +171,19 @@ pub struct Schema {
 }
 
 impl Schema {
+    /// Checks the names: with one name for both tables a base would replace the facts and itself.
+    fn check(&self) -> Result<(), StoreError> {
+        let file = Path::new(self.file);
+        let is_name = file.file_name() == Some(file.as_os_str());
+        let wrong = [
+            ("file", !is_name || self.file == "lock"),
+            ("base", self.base.is_empty()),
+            ("facts", self.facts.is_empty() || self.facts == self.base),
+        ];
+        let found = wrong.iter().find(|it| it.1);
+        found.map_or(Ok(()), |it| Err(StoreError::Schema(it.0)))
+    }
+
     /// A table with one entry: the format, and then the base.
     const fn base(&self) -> TableDefinition<'static, (), &'static [u8]> {
         TableDefinition::new(self.base)
@@ -224,6 +237,7 @@ impl<B: Serialize + DeserializeOwned, F: Serialize + DeserializeOwned> Store<B, 
             Err(DatabaseError::DatabaseAlreadyOpen) => Err(StoreError::InUse(dir.into())),
             other => other.map_err(|it| folder(io::Error::other(it))),
         };
+        schema.check()?;
         make_folder(dir).map_err(folder)?;
         // A file of its own: another process may be about to create the database.
         let mut lock = OpenOptions::new();
@@ -271,6 +285,7 @@ impl<B: Serialize + DeserializeOwned, F: Serialize + DeserializeOwned> Store<B, 
         medium: Shared,
         schema: Schema,
     ) -> Result<(Self, Option<Found<B, F>>), StoreError> {
+        schema.check()?;
         let looked = look::look(medium.clone(), schema, &file)?;
         let found = looked.raw.map(|it| it.decode(schema, &file)).transpose()?;
         let open = || -> Result<_, Failed> {
@@ -407,6 +422,10 @@ impl<B: Serialize + DeserializeOwned, F: Serialize + DeserializeOwned> Store<B, 
         let done = || -> Result<T, Failed> {
             let mut txn = self.database.begin_write()?;
             txn.set_durability(Durability::Immediate);
+            if !self.has_base {
+                // The table of the base marks the database as this program's.
+                txn.open_table(self.schema.base())?;
+            }
             let done = work(&txn)?;
             txn.commit()?;
             Ok(done)

@@ -111,7 +111,9 @@ impl Map<'_> {
 }
 
 impl Handle {
-    /// The map of this name, which all nodes of the mesh share. It begins when it is used.
+    /// The map of this name, which all nodes of the mesh share. It begins when it is used. A node asks at most
+    /// [`pending`](selvedge_groups::store::StoreConfig::pending) maps in one life, 256 by default; give
+    /// what changes names to the entries of a few maps.
     ///
     /// ```no_run
     /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {

@@ -2,10 +2,11 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
-use selvedge_store::{Damage, StoreError};
+use selvedge_store::redb::TableDefinition;
+use selvedge_store::{Damage, Schema, Store, StoreError};
 
 use crate::disk::Disk;
-use crate::log::{Log, begin, open, write};
+use crate::log::{Log, SCHEMA, begin, open, write};
 
 const BLOCK: usize = 4_096;
 
@@ -115,5 +116,70 @@ fn a_header_with_larger_regions_than_there_are_is_refused_at_once() {
             bytes[20..24].copy_from_slice(&(pages | 1 << bit).to_le_bytes());
             assert_eq!(look(&bytes, "pages of a region"), None);
         }
+    }
+}
+
+/// Without a base nothing is found, and the medium still belongs to its program.
+#[test]
+fn writes_before_the_first_base_leave_a_database_of_the_program() {
+    for appends in [false, true] {
+        let medium = Disk::default();
+        let (mut store, _) = Store::<Vec<u64>, u64>::on(medium.clone(), SCHEMA).unwrap();
+        if appends {
+            store.append(&[0]).unwrap();
+        } else {
+            let beside = TableDefinition::<u64, u64>::new("selvedge test: beside");
+            let done = store.transact(|txn| {
+                txn.open_table(beside)?.insert(0, 7)?;
+                Ok(())
+            });
+            done.unwrap();
+        }
+        drop(store);
+        let (_, found) = Store::<Vec<u64>, u64>::on(medium, SCHEMA).unwrap();
+        assert_eq!(found, None);
+    }
+}
+
+/// A schema under which a base or facts would be lost, or the lock of the folder would be the database.
+#[test]
+fn a_schema_that_cannot_work_is_refused() {
+    for (schema, why) in [
+        (Schema { base: "", ..SCHEMA }, "base"),
+        (
+            Schema {
+                facts: "",
+                ..SCHEMA
+            },
+            "facts",
+        ),
+        (
+            Schema {
+                facts: SCHEMA.base,
+                ..SCHEMA
+            },
+            "facts",
+        ),
+        (Schema { file: "", ..SCHEMA }, "file"),
+        (
+            Schema {
+                file: "lock",
+                ..SCHEMA
+            },
+            "file",
+        ),
+        (
+            Schema {
+                file: "../other",
+                ..SCHEMA
+            },
+            "file",
+        ),
+    ] {
+        let refused = Store::<Vec<u64>, u64>::on(Disk::default(), schema).unwrap_err();
+        assert!(
+            matches!(refused, StoreError::Schema(it) if it == why),
+            "{refused}"
+        );
     }
 }
