@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use selvedge_core::{Member, NodeId};
 use selvedge_store::redb::{Database, TableDefinition};
-use selvedge_store::{Beginning, Damage, Found, Memory, NodeStore, Schema, Store, StoreError};
+use selvedge_store::{Beginning, Damage, Found, Memory, Opened, Schema, Store, StoreError};
 
 use crate::log::{Log, SCHEMA, begin, count, write};
 
@@ -154,10 +154,7 @@ fn a_table_of_another_type_under_the_same_name_is_reported() {
 }
 
 /// Opens the folder of node 1.
-fn begin_life(
-    dir: &Dir,
-    memory: Memory,
-) -> Result<(NodeStore<u8, u8>, Beginning<u8, u8>), StoreError> {
+fn begin_life(dir: &Dir, memory: Memory) -> Result<Opened<u8, u8>, StoreError> {
     memory.open(&dir.0, SCHEMA, NodeId(1))
 }
 
