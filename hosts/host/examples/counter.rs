@@ -27,6 +27,7 @@ use core::error::Error;
 use core::net::SocketAddr;
 use std::io::stdin;
 use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 
 use selvedge_core::durable::Durable;
@@ -84,7 +85,16 @@ fn begin(
     Ok((store, replica))
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Prints an error as a sentence: it names the remedy.
+fn main() -> ExitCode {
+    let Err(error) = run() else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let (id, folder, memory) = match args[..] {
