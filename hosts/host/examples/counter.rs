@@ -7,9 +7,10 @@
 //! cargo run --release --example counter -- 3 counter3 --first
 //! ```
 //!
-//! Each line is a number to add. All nodes print the count after each addition; two of them decide.
+//! Each line is a number to add. All nodes print the count after each addition; two of them decide. After a
+//! restart a node prints additions again that it printed before.
 //! A node that lost its folder starts with `--forgot`, and never with `--first` again: it has no vote
-//! until the others have named its new life. With the vote of a node that forgets its promises, an
+//! until the leader of the others has named its new life, which it does by itself. With the vote of a node that forgets its promises, an
 //! addition that was printed could be undone.
 //!
 //! A crate that copies it needs these packages, from a folder beside that of Selvedge:
@@ -27,9 +28,11 @@ use core::error::Error;
 use core::net::SocketAddr;
 use std::io::stdin;
 use std::path::Path;
+use std::process::ExitCode;
 use std::thread;
 
 use selvedge_core::durable::Durable;
+use selvedge_core::shared;
 use selvedge_core::{Member, NodeId, Span};
 use selvedge_host::{Host, Setup, block_on};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, State, Stored};
@@ -84,7 +87,16 @@ fn begin(
     Ok((store, replica))
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// Prints an error as a sentence: it names the remedy.
+fn main() -> ExitCode {
+    let Err(error) = run() else {
+        return ExitCode::SUCCESS;
+    };
+    eprintln!("{error}");
+    ExitCode::FAILURE
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let (id, folder, memory) = match args[..] {
@@ -98,6 +110,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     };
     let id = NodeId(id.parse()?);
+    if !MEMBERS.iter().any(|member| member.id == id) {
+        return Err("the ids are 1, 2 and 3".into());
+    }
     let address = |id: NodeId| SocketAddr::from(([127, 0, 0, 1], 7_000 + id.0 as u16));
     let (store, replica) = begin(id, folder.as_ref(), memory)?;
     let setup = Setup::new(replica.me(), address(id))
@@ -111,13 +126,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         while let Ok(event) = events.blocking_recv() {
             if let Event::Applied { by, outcome, .. } = event {
                 println!("{outcome}, by node {}", by.id);
+            } else if let Event::Unavailable { .. } = event {
+                println!("too few nodes answer: start another one");
             }
         }
         println!("ended: {:?}", block_on(printer.ended()));
     });
     for line in stdin().lines() {
         match line?.parse() {
-            Ok(number) => node.blocking_submit(Command::Propose(number))?,
+            Ok(number) => match node.blocking_submit(Command::Propose(number)) {
+                // Such as too many additions that wait: nothing was added.
+                Err(shared::Error::Rejected(why)) => println!("{why}"),
+                proposed => proposed?,
+            },
             Err(error) => println!("type a number: {error}"),
         }
     }

@@ -31,7 +31,10 @@ pub enum NoEntry {
     Reject(#[from] Reject),
     /// Another node remembered a later life of this one, so the node took a life after that. Try
     /// again.
-    #[error("the node began a new life while it waited: try again")]
+    #[error(
+        "the node began a new life while it waited, because another node remembers a later one: try again, and see \
+         that no other process has this id"
+    )]
     NewLife,
 }
 

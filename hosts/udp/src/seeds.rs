@@ -67,7 +67,10 @@ impl Seed {
         if let Some(address) = literal(name)? {
             return Ok(address.into());
         }
-        let addresses = look_up(name.to_owned()).await?;
+        let addresses = look_up(name.to_owned()).await;
+        // The system's error does not name the seed.
+        let unknown = |why: io::Error| io::Error::new(why.kind(), format!("seed {name}: {why}"));
+        let addresses = addresses.map_err(unknown)?;
         let mut seed = Self::found_later(name)?;
         seed.addresses = addresses;
         Ok(seed)

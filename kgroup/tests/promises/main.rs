@@ -31,7 +31,7 @@ use story::{Kind, Totals};
 fn run(kind: Kind, many: u64) -> (u64, Totals) {
     let mut all = Totals::default();
     let ran = random(seeds(many), |choices| {
-        story::notify(kind, choices, &mut all)
+        story::describe(kind, choices, &mut all)
     });
     eprintln!("{ran} histories: {all:?}");
     (ran, all)

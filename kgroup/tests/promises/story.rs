@@ -310,7 +310,7 @@ fn phase(world: &mut World, kind: Kind) {
 }
 
 /// Runs one history.
-pub(crate) fn notify(kind: Kind, choices: Choices, all: &mut Totals) {
+pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
     let mut world = begin(kind, choices);
     let phases = 1 + world.below(3);
     for _ in 0..phases {

@@ -34,7 +34,7 @@ use story::Totals;
 #[test]
 fn what_the_page_promises_is_so() {
     let mut all = Totals::default();
-    let ran = random(seeds(100), |choices| story::notify(choices, &mut all));
+    let ran = random(seeds(100), |choices| story::describe(choices, &mut all));
     eprintln!("{ran} histories: {all:?}");
     if ran >= 40 {
         let count = |what| all.counts.get(what).copied().unwrap_or(0);
@@ -49,6 +49,6 @@ fn what_the_page_promises_is_so() {
 #[test]
 fn a_unit_has_the_periods_that_its_followers_had_when_it_got_a_task() {
     random(22_253..22_254, |choices| {
-        story::notify(choices, &mut Totals::default());
+        story::describe(choices, &mut Totals::default());
     });
 }

@@ -314,7 +314,7 @@ fn phase_is_awake(node: &Node) -> bool {
 }
 
 /// Runs one history.
-pub(crate) fn notify(choices: Choices, all: &mut Totals) {
+pub(crate) fn describe(choices: Choices, all: &mut Totals) {
     let mut world = settings::begin(choices);
     let settings = (&world.limits, &world.weather, &world.habits);
     world.say(|| format!("{settings:?}"));

@@ -30,7 +30,7 @@ use story::Totals;
 #[test]
 fn what_the_page_promises_is_so() {
     let mut all = Totals::default();
-    let ran = random(seeds(150), |choices| story::notify(choices, &mut all));
+    let ran = random(seeds(150), |choices| story::describe(choices, &mut all));
     eprintln!("{ran} histories: {all:?}");
     if ran > 100 {
         assert!(all.applied > ran && all.read > ran && all.configured > ran / 4);

@@ -279,7 +279,7 @@ fn action(world: &mut World) {
 }
 
 /// Runs one history.
-pub(crate) fn notify(choices: Choices, all: &mut Totals) {
+pub(crate) fn describe(choices: Choices, all: &mut Totals) {
     let mut world = begin(choices);
     let steps = 10 + world.below(60);
     let pace = world.pick(&[1_000, 30_000, 500_000]);

@@ -92,7 +92,7 @@ impl<M: Machine> Mesh<M> {
 
     /// The last operations in words.
     pub(super) fn story(&self) -> Vec<String> {
-        self.story.notify(&self.played)
+        self.story.describe(&self.played)
     }
 
     /// The number of messages that arrived.
@@ -452,6 +452,14 @@ impl<M: Machine> Mesh<M> {
         else {
             return Ok(());
         };
+        // Before the promises are held against the step, so that the story of a break has them.
+        for effect in &self.effects {
+            self.story.note(|| match effect {
+                Effect::Event(event) => Line::Reported(me, event.clone()),
+                Effect::Send { to, message } => Line::Sent(me, Some(to.id), message.clone()),
+                Effect::Multicast { message } => Line::Sent(me, None, message.clone()),
+            });
+        }
         watch.after(&Step {
             at,
             me,
@@ -472,7 +480,6 @@ impl<M: Machine> Mesh<M> {
                 Effect::Send { to, message } => (Some(to.id), message),
                 Effect::Multicast { message } => (None, message),
             };
-            self.story.note(|| Line::Sent(from, to, message.clone()));
             if to == Some(from.id) {
                 return Err(format!("a message to itself: {message:?}"));
             }

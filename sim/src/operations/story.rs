@@ -1,4 +1,4 @@
-//! The messages of the last operations, for the story of a break.
+//! The messages and events of the last operations, for the story of a break.
 
 use alloc::collections::VecDeque;
 
@@ -25,7 +25,7 @@ struct Chapter<M: Machine> {
     others: usize,
 }
 
-/// A message, and its fate.
+/// A message and its fate, or an event.
 #[derive(Debug)]
 pub(super) enum Line<M: Machine> {
     Arrives(Letter<M>),
@@ -33,6 +33,8 @@ pub(super) enum Line<M: Machine> {
     Lost(Letter<M>),
     /// A multicast has no receiver.
     Sent(Member, Option<NodeId>, M::Message),
+    /// An event for the application.
+    Reported(Member, M::Event),
 }
 
 impl<M: Machine> Story<M> {
@@ -61,19 +63,19 @@ impl<M: Machine> Story<M> {
 
     /// The last of these operations in words: one text each, of one line and a further one for each
     /// message.
-    pub(super) fn notify(&self, played: &[Operation<M>]) -> Vec<String> {
+    pub(super) fn describe(&self, played: &[Operation<M>]) -> Vec<String> {
         let first = played.len().saturating_sub(self.chapters.len());
         let last = played.get(first..).unwrap_or_default();
-        let notified = last.iter().zip(&self.chapters);
-        notified
-            .map(|(operation, chapter)| chapter.notify(operation))
+        last.iter()
+            .zip(&self.chapters)
+            .map(|(operation, chapter)| chapter.describe(operation))
             .collect()
     }
 }
 
 impl<M: Machine> Chapter<M> {
-    fn notify(&self, operation: &Operation<M>) -> String {
-        let lines = self.lines.iter().map(Line::notify);
+    fn describe(&self, operation: &Operation<M>) -> String {
+        let lines = self.lines.iter().map(Line::describe);
         let others = (self.others > 0).then(|| format!("and {} more", self.others));
         let lines = lines.chain(others).map(|it| format!("\n       {it}"));
         format!("{operation:?}{}", lines.collect::<String>())
@@ -81,7 +83,7 @@ impl<M: Machine> Chapter<M> {
 }
 
 impl<M: Machine> Line<M> {
-    fn notify(&self) -> String {
+    fn describe(&self) -> String {
         let letter = |it: &Letter<M>| format!("{:?} from {:?} to {:?}", it.message, it.from, it.to);
         match self {
             Self::Arrives(it) => format!("{} arrives", letter(it)),
@@ -91,6 +93,7 @@ impl<M: Machine> Line<M> {
                 format!("-> {from:?} sends {message:?} to {to:?}")
             }
             Self::Sent(from, None, message) => format!("-> {from:?} sends {message:?} to all"),
+            Self::Reported(by, event) => format!("-> {by:?} reports {event:?}"),
         }
     }
 }

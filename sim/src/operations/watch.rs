@@ -61,17 +61,17 @@ pub trait Watch<M: Machine> {
 
     /// Returns true if a node may learn of another one by
     /// [`Introduce`](super::Operation::Introduce) and
-    /// [`Announce`](super::Operation::Announce).
+    /// [`Announce`](super::Operation::Announce). Default: always.
     fn may_know(&self, _seat: usize, _about: usize) -> bool {
         true
     }
 
-    /// The delta by which others learn that a life has ended.
+    /// The delta by which others learn that a life has ended. Default: [`Delta::Confirmed`].
     fn over(&self, member: Member) -> Delta {
         Delta::Confirmed(member)
     }
 
-    /// Returns true if this message may be lost.
+    /// Returns true if this message may be lost. Default: always.
     fn may_lose(&self, _letter: &Letter<M>) -> bool {
         true
     }

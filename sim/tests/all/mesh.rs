@@ -47,7 +47,10 @@ impl Machine for Probe {
     fn handle(&mut self, input: Input<Self>, cx: &mut Context<'_, Self>) -> Result<(), ()> {
         match input {
             Input::Message { from, message } => {
-                self.received.push(Received::Message(from.id, message))
+                self.received.push(Received::Message(from.id, message));
+                if message == 99 {
+                    cx.event(());
+                }
             }
             Input::Membership(delta) => self.received.push(Received::Delta(delta)),
             Input::Tick(false) => self.received.push(Received::Tick),
@@ -491,7 +494,8 @@ after
        99 from n0#0 to n1 is lost
   5. Crash(1)
   6. Deliver(0)
-       99 from n0#0 to n2 arrives";
+       99 from n0#0 to n2 arrives
+       -> n2#0 reports ()";
     assert_eq!(play(&list).unwrap_err().to_string(), notified);
     let short = shrink(&list, |list| play(list).err());
     let notified = "operation 2: node 0 said 99
@@ -499,7 +503,8 @@ after
   1. SendAll(99) at 0
        -> n0#0 sends 99 to all
   2. Deliver(0)
-       99 from n0#0 to n1 arrives";
+       99 from n0#0 to n1 arrives
+       -> n1#0 reports ()";
     assert_eq!(short.unwrap().to_string(), notified);
 }
 

@@ -15,7 +15,7 @@ use clap::Parser;
 
 /// Check the protocols' promises, and measure the papers' claims
 #[derive(Debug, Parser)]
-#[command(name = "selvedge-lab", version)]
+#[command(name = "selvedge-lab", bin_name = "selvedge", version)]
 enum Command {
     Check(command::check::Check),
     Claims(command::claims::Claims),
