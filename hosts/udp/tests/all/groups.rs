@@ -10,7 +10,7 @@ use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
 use selvedge_groups::{
     Begin, KIND, Place, Selection,
-    store::{Expected, Stored},
+    store::{Expected, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{Config, Event, LeaderEvent, Outcome, Site, TriggerId, devices};
@@ -158,6 +158,37 @@ async fn a_watch_that_is_dropped_while_it_begins_leaves_the_others() {
         doors.put("front", &[polls]).await.unwrap();
         let found = timeout(PATIENCE, kept.next()).await.unwrap().unwrap();
         assert_eq!(found.unwrap().value.to_vec(), [polls], "{polls} polls");
+    }
+}
+
+/// The last watch of an entry ends the registration, so changes are not reported to the node any more.
+#[tokio::test]
+async fn the_last_watch_that_is_dropped_ends_the_reports() {
+    let nodes = start(3, |setup| setup).await;
+    let (writer, reader) = (nodes[0].map("doors"), nodes[1].map("doors"));
+    let mut watches = [
+        reader.watch("front").await.unwrap(),
+        reader.watch("front").await.unwrap(),
+    ];
+    for watch in &mut watches {
+        assert_eq!(timeout(PATIENCE, watch.next()).await.unwrap(), Ok(None));
+    }
+    let [one, two] = watches;
+    drop(one);
+    drop(two);
+    // A command after the end of the registration has an answer.
+    assert_eq!(reader.get("front").await.unwrap(), None);
+    let mut events = nodes[1].events();
+    writer.put("front", b"1").await.unwrap();
+    assert!(reader.get("front").await.unwrap().is_some());
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    while let Ok(observed) = timeout(Duration::ZERO, events.recv()).await {
+        let event = observed.unwrap().event;
+        assert!(
+            !matches!(&event, NodeEvent::Groups(Event::Map { event, .. })
+                if matches!(event, StoreEvent::Watched { .. })),
+            "{event:?}"
+        );
     }
 }
 
