@@ -76,7 +76,7 @@ pub(crate) fn refusal(
         return Some((StatusCode::URI_TOO_LONG, why).into_response());
     }
     match token {
-        Some(token) if !is_notified(token, uri, headers) => {
+        Some(token) if !has_token(token, uri, headers) => {
             let why = "give the token of this page: /?token=TOKEN, or \
                        the header `Authorization: Bearer TOKEN`\n";
             let header = [(WWW_AUTHENTICATE, "Bearer")];
@@ -110,7 +110,7 @@ fn is_own(headers: &HeaderMap) -> bool {
     origin.is_some() && origin == host
 }
 
-fn is_notified(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {
+fn has_token(token: &Token, uri: &Uri, headers: &HeaderMap) -> bool {
     let header = headers.get(AUTHORIZATION).map(|it| it.as_bytes());
     let header = header.and_then(|it| it.split_at_checked(SCHEME.len()));
     // The name of a scheme is the same in capitals (RFC 9110, section 11.1).

@@ -62,6 +62,7 @@ impl Memory {
         B: Serialize + DeserializeOwned,
         F: Serialize + DeserializeOwned,
     {
+        schema.check()?;
         // A refused start leaves nothing behind. A link to a file on an absent disk is an error below.
         let file = dir.join(schema.file);
         if self == Self::Kept && !file.is_symlink() && matches!(file.try_exists(), Ok(false)) {

@@ -2,8 +2,9 @@
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng as _, SeedableRng as _};
+use selvedge_core::NodeId;
 use selvedge_store::redb::TableDefinition;
-use selvedge_store::{Damage, Schema, Store, StoreError};
+use selvedge_store::{Damage, Memory, Schema, Store, StoreError};
 
 use crate::disk::Disk;
 use crate::log::{Log, SCHEMA, begin, open, write};
@@ -181,5 +182,8 @@ fn a_schema_that_cannot_work_is_refused() {
             matches!(refused, StoreError::Schema(it) if it == why),
             "{refused}"
         );
+        let dir = std::env::temp_dir().join("selvedge-store-no-schema");
+        let opened = Memory::Kept.open::<u64, u64>(&dir, schema, NodeId(1));
+        assert!(matches!(opened, Err(StoreError::Schema(it)) if it == why));
     }
 }
