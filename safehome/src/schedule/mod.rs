@@ -419,6 +419,11 @@ impl<V: Value> Hub<V> {
                 let at = place.at.min(device.lineage.len());
                 device.lineage.insert(at, entry);
                 device.link(place.device, at, &mut self.ranks);
+                if device.head() == Some(id) && device.needs_rollback() {
+                    // The routine that was first may have superseded another, so that the device
+                    // was left as it was; for this one it is restored.
+                    self.work.enqueue(Task::Device(place.device));
+                }
             }
         }
         self.ranks.draft = Some(draft);

@@ -4,7 +4,7 @@ use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Reject, Routine, RoutineId,
+    AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Placed, Reject, Routine, RoutineId,
     Scheduler, Step, Terms, Visibility, WaitCause,
 };
 
@@ -129,6 +129,30 @@ fn a_run_that_asks_later_does_not_wait_for_ever() {
     home.rest();
     assert!(home.committed(id).is_some());
     assert_eq!(home.states, [0, 3]);
+}
+
+/// A superseding run leaves the device as it is until it sets it. A routine that gets a place before
+/// it has no such right, so the device is restored for it.
+#[test]
+fn a_routine_that_is_placed_before_a_restarted_run_does_not_wait_for_ever() {
+    for post_leases in [false, true] {
+        let config = Config::default().with_post_leases(post_leases);
+        let mut home = Home::new(config, 2);
+        let terms = || Terms::of("k", Mode::Restart);
+        submit_as(&mut home, vec![set(0, 1)], terms()).unwrap();
+        let steps = vec![long(1, 1, Span::secs(1)), set(0, 2)];
+        let second = submit_as(&mut home, steps, terms()).unwrap();
+        home.pass(at(500));
+        let between = home.submit(vec![set(0, 3)]);
+        home.rest();
+        assert!(home.committed(between).is_some(), "{:?}", home.events);
+        assert!(home.committed(second).is_some());
+        assert_eq!(
+            home.issued(0),
+            [(1, true), (0, false), (3, true), (2, true)]
+        );
+        assert_eq!(home.order(), [between, second].map(Placed::Routine));
+    }
 }
 
 #[test]
