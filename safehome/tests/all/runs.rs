@@ -4,8 +4,8 @@ use core::num::NonZeroU16;
 
 use selvedge_core::{NodeId, Span};
 use selvedge_safehome::{
-    AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Placed, Reject, Routine, RoutineId,
-    Scheduler, Step, Terms, Visibility, WaitCause,
+    AbortReason, Command, Config, Event, Hub, LONGEST_KEY, Mode, Placed, Reject, Routine,
+    RoutineId, Scheduler, Step, Terms, Visibility, WaitCause,
 };
 
 use crate::home::{Home, MODELS, at, long, set};
