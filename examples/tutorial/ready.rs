@@ -4,7 +4,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use selvedge_udp::selvedge::groups::{Begin, Node, Place, Selection};
+use selvedge_udp::selvedge::groups::{Node, Place, Selection, Start};
 use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{FencingToken, Handle, Host, NodeId, Setup, Span};
 
@@ -16,7 +16,7 @@ async fn start(id: u64, seeds: Vec<SocketAddr>) -> Result<Handle, Box<dyn Error>
     let maps = Coordination {
         site: Arc::new(site),
         config: kgroup::Config::new(),
-        begin: Begin::First,
+        start: Start::Fresh,
     };
     let setup = Setup::new(NodeId(id), "127.0.0.1:0".parse()?)
         .seeds(seeds)

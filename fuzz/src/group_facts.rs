@@ -7,7 +7,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge::{Command, Coordination, Event, Fact, Message, Node, encode};
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Sha256Sortition, Time};
 use selvedge_groups::store::StoreCommand;
-use selvedge_groups::{Begin, GroupId, Item, Place, Selection};
+use selvedge_groups::{GroupId, Item, Place, Selection, Start};
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{self as kgroup, Outcome, Site, TriggerId};
 use selvedge_membership as membership;
@@ -46,7 +46,7 @@ pub(crate) fn coordination() -> Option<Coordination> {
     Some(Coordination {
         site: Arc::new(site),
         config: kgroup::Config::new(),
-        begin: Begin::First,
+        start: Start::Fresh,
     })
 }
 

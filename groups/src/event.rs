@@ -11,17 +11,17 @@ use thiserror::Error;
 
 use crate::{GroupId, Unplaceable};
 
-/// The way in which a node begins: for the first time in this generation of the plan, or again. The
-/// host knows: it stores a mark when it begins with [`First`](Self::First), or stores all facts.
+/// The way in which a node starts: for the first time in this generation of the plan, or after
+/// former lives. A host that stores facts knows: it starts fresh where nothing is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Begin {
+pub enum Start {
     /// No former life of this node took part, or every fact that former lives stored is
     /// [folded](selvedge_core::durable::Durable::fold) before the first input: the node founds
     /// those of its groups of which nothing is stored.
-    First,
+    Fresh,
     /// A former life took part, and its memory is lost: the node knows of no group, and the groups
     /// that it was in name it again.
-    Again,
+    Restarted,
 }
 
 /// A command to groups.

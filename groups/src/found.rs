@@ -14,10 +14,10 @@ use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
 use crate::state::{Carried, Scratch};
-use crate::{Begin, Begins, Config, Counters, Event, Groups, Plan, Reject};
+use crate::{Begins, Config, Counters, Event, Groups, Plan, Reject, Start};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// A node's part in the groups of a site. With [`Begin::First`] it founds those groups of which it
+    /// A node's part in the groups of a site. With [`Start::Fresh`] it founds those groups of which it
     /// is a founder. Its first input should be [`Command::SetEpoch`](crate::Command::SetEpoch).
     ///
     /// O(n + g log n) hashes and comparisons, with n nodes and g groups.
@@ -30,7 +30,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         config: Config,
         plan: Arc<Plan>,
         site: Arc<S::Site>,
-        begin: Begin,
+        start: Start,
     ) -> Result<Self, Reject> {
         config.check()?;
         if plan.place(me.id).is_none() {
@@ -43,7 +43,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             config,
             plan,
             site,
-            begin,
+            start,
             parts: BTreeMap::new(),
             marks: BTreeMap::new(),
             leader_hints: LeaderHints::new(config.leader_hints.into()),
@@ -57,7 +57,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asks: PhantomData,
             rules: Rules::default(),
         };
-        if begin == Begin::First {
+        if start == Start::Fresh {
             let known = S::groups(&groups.site);
             let all = groups
                 .plan
@@ -122,7 +122,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
-        if self.begin == Begin::First && !self.begins_at_once(group) {
+        if self.start == Start::Fresh && !self.begins_at_once(group) {
             let founders = self.founders(group);
             if founders.contains(&self.me.id)
                 && let Some(replica) = self.found(group, &founders)?

@@ -12,7 +12,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Begin::First`] once in a generation of the plan |
+//! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Start::Fresh`] once in a generation of the plan |
 //! | groups of two plans never mix | their digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
 //! | a group gets a leader, and a question from any node reaches it, if it is asked again | a quorum of it is present; messages get through infinitely often; lists become alike, and no longer have nodes that fail; a founder, or a node that both lists name, knows the group |
@@ -60,7 +60,7 @@
 //! node believes to lead, and its members change by a link that the former ones decide. Hashes and
 //! lists give only a proposal for the next link. The first members, the founders, follow from the
 //! plan alone, and a node founds a group once: it stores its facts, or begins with
-//! [`Begin::Again`]. A node that left a group keeps the number of the last configuration that it
+//! [`Start::Restarted`]. A node that left a group keeps the number of the last configuration that it
 //! knew, so it never takes a former one in which it could vote a second time.
 //!
 //! # A group of three
@@ -74,7 +74,7 @@
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 //! use selvedge_groups::{
-//!     Begin, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection, Target,
+//!     Start, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection, Target,
 //! };
 //! use selvedge_replica::State;
 //! use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@
 //! // A question is a number, too, and so is its answer.
 //! let mut inputs: Vec<(usize, Input<Groups<Highest, u64>>)> = Vec::new();
 //! for (at, me) in members.into_iter().enumerate() {
-//!     let groups = Groups::new(me, Config::new(), Arc::clone(&plan), Arc::new(()), Begin::First)?;
+//!     let groups = Groups::new(me, Config::new(), Arc::clone(&plan), Arc::new(()), Start::Fresh)?;
 //!     nodes.push(Driver::new(groups));
 //!     inputs.push((at, Input::Command(Command::SetEpoch(1))));
 //!     let others = members.into_iter().filter(|it| *it != me);
@@ -165,7 +165,7 @@
 //! A host that stores carries out effects after it has stored the facts before them, through a
 //! [`Barrier`](selvedge_core::durable::Barrier): [`Event::Fact`], which
 //! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an
-//! incarnation of its own, the node begins with [`Begin::First`] again and
+//! incarnation of its own, the node begins with [`Start::Fresh`] again and
 //! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of
 //! different groups are independent, and [`Groups::stored`] has few facts that stand for all so
 //! far. They belong to one plan; nodes with another one refuse them.
@@ -227,7 +227,7 @@ pub use choose::{Chooser, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
 pub use config::Config;
 pub use counters::Counters;
-pub use event::{Begin, Command, Damage, Event, Fact, Misbehaviour, Reject, Timer};
+pub use event::{Command, Damage, Event, Fact, Misbehaviour, Reject, Start, Timer};
 pub use group::GroupId;
 pub use message::{Item, KIND, Message};
 pub use place::Place;

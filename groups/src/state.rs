@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
-use crate::{Begin, Config, Counters, Item, Plan};
+use crate::{Config, Counters, Item, Plan, Start};
 use crate::{GroupId, Target};
 
 /// A state that groups begin with, from data that is equal on all nodes.
@@ -80,7 +80,7 @@ pub struct Groups<S: Begins, P> {
     pub(crate) config: Config,
     pub(crate) plan: Arc<Plan>,
     pub(crate) site: Arc<S::Site>,
-    pub(crate) begin: Begin,
+    pub(crate) start: Start,
     pub(crate) parts: BTreeMap<GroupId, Part<S>>,
     /// The last known configuration of each group that it was in.
     pub(crate) marks: BTreeMap<GroupId, Box<Configuration>>,
@@ -239,7 +239,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
         self.me == other.me
             && self.since == other.since
             && self.config == other.config
-            && self.begin == other.begin
+            && self.start == other.start
             && self.parts == other.parts
             && self.marks == other.marks
             && self.leader_hints == other.leader_hints

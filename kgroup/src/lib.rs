@@ -56,7 +56,7 @@
 //!
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
-//! use selvedge_groups::{Begin, Node, Place, Selection};
+//! use selvedge_groups::{Start, Node, Place, Selection};
 //! use selvedge_kgroup::routines::Definition;
 //! use selvedge_kgroup::{Command, Config, Event, Kgroup, LeaderEvent, Outcome, Site, devices};
 //! use selvedge_routine::{Comparison, Condition, Routine, State, Step, trigger::Clause};
@@ -83,7 +83,7 @@
 //! let members = [1, 2, 3, 4, 5].map(|id| Member::new(id, 0));
 //! let mut nodes = Vec::new();
 //! for me in members {
-//!     let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Begin::First)?;
+//!     let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Start::Fresh)?;
 //!     nodes.push(Driver::new(node));
 //! }
 //! // Membership reports the other nodes, and the host's clock starts the epoch.
@@ -141,8 +141,8 @@
 //!
 //! | when | it |
 //! |---|---|
-//! | it begins | passes [`Begin::First`](selvedge_groups::Begin::First) once in a generation of the site, and stores a mark that it did; else [`Begin::Again`](selvedge_groups::Begin::Again). Then [`Command::SetEpoch`] |
-//! | it stores facts, and begins again | passes [`Begin::First`](selvedge_groups::Begin::First) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
+//! | it begins | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a generation of the site, and stores a mark that it did; else [`Start::Restarted`](selvedge_groups::Start::Restarted). Then [`Command::SetEpoch`] |
+//! | it stores facts, and begins again | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
 //! | membership reports a node | passes it on |

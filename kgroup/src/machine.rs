@@ -62,7 +62,7 @@ impl Kgroup {
         me: Member,
         config: Config,
         site: Arc<Site>,
-        begin: groups::Begin,
+        begin: groups::Start,
     ) -> Result<Self, Reject> {
         config.check()?;
         let plan = Arc::new(site.plan()?);

@@ -18,7 +18,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Delta, Effect, Input, Machine, Member, NodeId};
 use selvedge_groups as groups;
-use selvedge_groups::{Begin, Node, Place, Selection};
+use selvedge_groups::{Node, Place, Selection, Start};
 use selvedge_kgroup::{
     Command, Config, Event, Kgroup, LeaderEvent, LeaderTimer, Site, Timer, devices,
 };
@@ -45,7 +45,7 @@ impl Building {
         let config = Config::new();
         let node = |id| {
             let me = Member::new(id, 0);
-            let node = Kgroup::new(me, config, Arc::clone(&site), Begin::First);
+            let node = Kgroup::new(me, config, Arc::clone(&site), Start::Fresh);
             ByHand::new(node.unwrap())
         };
         let mut building = Self {

@@ -75,7 +75,7 @@ impl Builder {
     /// [`kgroup::Command::SetEpoch`](selvedge_kgroup::Command::SetEpoch) before it joins, and again in each
     /// epoch. Its facts ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that
     /// store, see [`restored_groups`](Self::restored_groups); other hosts ignore them and let each
-    /// later start begin [again](selvedge_groups::Begin::Again).
+    /// later start begin [again](selvedge_groups::Start::Restarted).
     #[cfg(feature = "kgroup")]
     #[must_use]
     pub fn groups(mut self, coordination: Coordination) -> Self {

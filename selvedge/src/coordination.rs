@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Context, Input, Member, Nested};
-use selvedge_groups::Begin;
+use selvedge_groups::Start;
 use selvedge_kgroup::{self as kgroup, Kgroup, Site};
 
 use crate::{ConfigError, Event, Message, Node, Reject, Timer};
@@ -19,10 +19,10 @@ pub struct Coordination {
     pub site: Arc<Site>,
     /// The settings of this node.
     pub config: kgroup::Config,
-    /// The begin of the first life of this machine: [`Begin::First`] if no former life of this node
-    /// took part. Later lives begin [again](Begin::Again), or with the stored facts of the former
+    /// The begin of the first life of this machine: [`Start::Fresh`] if no former life of this node
+    /// took part. Later lives begin [again](Start::Restarted), or with the stored facts of the former
     /// one.
-    pub begin: Begin,
+    pub start: Start,
 }
 
 /// A fact of a node's part in k-groups, for a host that stores.
@@ -60,9 +60,9 @@ impl Coordinating {
         let Coordination {
             site,
             config,
-            begin,
+            start,
         } = &self.next;
-        let mut kgroup = Kgroup::new(me, *config, Arc::clone(site), *begin)?;
+        let mut kgroup = Kgroup::new(me, *config, Arc::clone(site), *start)?;
         for fact in self.facts.iter().flatten() {
             kgroup.fold(fact)?;
         }
@@ -96,7 +96,7 @@ impl Node {
         debug_assert!(kgroup.is_ok(), "the settings were checked");
         if coordinating.facts.is_none() {
             // The next life forgets the promises of this one.
-            coordinating.next.begin = Begin::Again;
+            coordinating.next.start = Start::Restarted;
         }
         let epoch = coordinating.epoch;
         if let Some(present) = &mut self.present {

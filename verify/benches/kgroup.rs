@@ -12,7 +12,7 @@ use chacha20::rand_core::SeedableRng;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
 use selvedge_groups::{
-    Begin, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters,
+    Start, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters,
     store::{Expected, Operation, StoreCommand, StoreEvent},
 };
 use selvedge_kgroup::routines::Definition;
@@ -108,7 +108,7 @@ impl Building {
         let site = Arc::new(site.expect("sound"));
         let node = |id| {
             let me = Member::new(id, 0);
-            let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Begin::First);
+            let node = Kgroup::new(me, Config::new(), Arc::clone(&site), Start::Fresh);
             Driver::new(node.expect("sound"))
         };
         let mut building = Self {

@@ -13,7 +13,7 @@ use selvedge_sim::check::{Bounds, Model, Observer as _, State};
 
 use super::watch::Watch;
 use super::{Inner, Journal};
-use crate::{Begin, Command, Config, Groups, Message, Plan, Published, Timer};
+use crate::{Command, Config, Groups, Message, Plan, Published, Start, Timer};
 use crate::{GroupId, Node, Place, Selection, Target};
 
 /// An application's command, in a form that constants can have. Nodes stand by id.
@@ -211,9 +211,9 @@ impl Setup {
                 Ok(())
             })
             .restart(move |node, life, _| {
-                again.machine(restart_of(node), FIRST + life, Begin::Again)
+                again.machine(restart_of(node), FIRST + life, Start::Restarted)
             })
-            .remains(move |it| remains.machine(it.me().id.0, FIRST, Begin::Again))
+            .remains(move |it| remains.machine(it.me().id.0, FIRST, Start::Restarted))
             .delta_when(move |mesh: &Mesh, node, delta| {
                 self.may_be_notified(mesh, delta_of(node), delta)
             })
@@ -280,7 +280,7 @@ impl World {
         self.plan.nodes().len() as u64
     }
 
-    fn machine(&self, id: u64, life: u32, begin: Begin) -> Inner {
+    fn machine(&self, id: u64, life: u32, start: Start) -> Inner {
         let replica = replica::Config::new()
             .with_attempts(1)
             .with_window(1)
@@ -293,7 +293,7 @@ impl World {
             .with_groups(1)
             .with_leader_hints(1);
         let (plan, site) = (Arc::clone(&self.plan), Arc::clone(&self.site));
-        let made = Groups::new(Member::new(id, life), config, plan, site, begin);
+        let made = Groups::new(Member::new(id, life), config, plan, site, start);
         let Ok(machine) = made else { unusable() };
         machine.published(self.rules)
     }
@@ -341,7 +341,7 @@ struct Past {
 
 impl Past {
     fn new(world: &World) -> Self {
-        let machines = (1..=world.nodes()).map(|id| world.machine(id, FIRST, Begin::First));
+        let machines = (1..=world.nodes()).map(|id| world.machine(id, FIRST, Start::Fresh));
         let drivers: Vec<_> = machines.map(Driver::new).collect();
         let mut past = Self {
             watch: Watch::of(1..=world.nodes()),
@@ -371,7 +371,7 @@ impl Past {
                     .iter_mut()
                     .find(|it| it.machine().me().id.0 == id);
                 if let Some(driver) = place {
-                    *driver = Driver::new(world.machine(id, FIRST + 1, Begin::Again));
+                    *driver = Driver::new(world.machine(id, FIRST + 1, Start::Restarted));
                     for input in first_inputs(Member::new(id, FIRST + 1), world.nodes()) {
                         self.step(NodeId(id), Some(input));
                     }

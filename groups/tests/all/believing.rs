@@ -6,8 +6,8 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_groups::{
-    Begin, Begins, Command, Config, GroupId, Groups, Item, Message, Misbehaviour, Node, Place,
-    Plan, Reject, Selection, Target,
+    Begins, Command, Config, GroupId, Groups, Item, Message, Misbehaviour, Node, Place, Plan,
+    Reject, Selection, Start, Target,
 };
 use selvedge_replica::{Body, Configuration, State};
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ impl Bench {
         let node = |id: u64| Node::new(id, Place::default());
         let plan = Plan::new(Selection::new().with_failures(1), (1..=nodes).map(node)).unwrap();
         let me = Member::new(id, 1);
-        let machine = Groups::new(me, config, Arc::new(plan), Arc::new(()), Begin::First).unwrap();
+        let machine = Groups::new(me, config, Arc::new(plan), Arc::new(()), Start::Fresh).unwrap();
         Self {
             driver: Driver::new(machine),
             rng: ChaCha8Rng::seed_from_u64(1),

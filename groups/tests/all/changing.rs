@@ -179,7 +179,7 @@ fn a_member_in_a_later_life_is_named_in_it() {
     let leader = mesh.leader(GROUP);
     let id = (1..=3).find(|it| *it != leader).unwrap();
     let again = life(id, 1);
-    let mut node = One::of(machine(again, 3, config(), Begin::Again));
+    let mut node = One::of(machine(again, 3, config(), Start::Restarted));
     node.now = mesh.now;
     mesh.nodes.insert(id, node);
     for other in (1..=3).filter(|it| *it != id) {
@@ -200,7 +200,7 @@ fn a_member_in_a_later_life_is_named_in_it() {
     let now = mesh.now;
     for it in (1..=3).filter(|it| *it != id) {
         let stored: Vec<_> = mesh.node(it).machine().stored().collect();
-        let mut machine = machine(life(it, 0), 3, config(), Begin::First);
+        let mut machine = machine(life(it, 0), 3, config(), Start::Fresh);
         stored.iter().for_each(|it| machine.fold(it).unwrap());
         let mut node = One::of(machine);
         node.now = now;

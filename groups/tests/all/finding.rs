@@ -52,7 +52,7 @@ fn others(group: GroupId) -> Vec<u64> {
 /// A present node that founds nothing, and the others that it would choose.
 fn stranger(here: &[u64]) -> (One, BTreeSet<u64>) {
     let id = others(LATER)[0];
-    let mut node = One::new(id, NODES, Begin::First);
+    let mut node = One::new(id, NODES, Start::Fresh);
     node.command(Command::SetEpoch(5));
     for it in here {
         node.learn(Delta::Joined(life(*it, 0)));
@@ -139,7 +139,7 @@ fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
     let from = life(others[13], 0);
     let asks = |number, leader: Option<u64>, times: usize| {
         let (id, peer) = (others[0], others[1]);
-        let mut groups = machine(life(id, 0), NODES, config(), Begin::Again);
+        let mut groups = machine(life(id, 0), NODES, config(), Start::Restarted);
         let mut mark = Configuration::of([one, two, three].map(|id| life(id, 0)));
         mark.number = 3;
         leave(&mut groups, LATER, mark);
@@ -166,7 +166,7 @@ fn a_former_member_asks_the_members_that_it_knows_of_whatever_is_told() {
 
 #[test]
 fn an_answer_to_a_former_life_is_passed_over() {
-    let mut node = One::of(machine(life(1, 3), 5, config(), Begin::Again));
+    let mut node = One::of(machine(life(1, 3), 5, config(), Start::Restarted));
     let notify = |life| Item::Answer {
         group: LATER,
         life,
@@ -251,7 +251,7 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
 fn hints_of_as_many_groups_are_kept_as_there_is_room_for() {
     let id = others(LATER)[0];
     let config = config().with_leader_hints(2);
-    let mut node = One::of(machine(life(id, 0), NODES, config, Begin::Again));
+    let mut node = One::of(machine(life(id, 0), NODES, config, Start::Restarted));
     let from = life(others(LATER)[1], 0);
     let groups = [11, 12, 13].map(GroupId);
     let knows = |node: &One| groups.map(|it| node.machine().whereabouts(it).is_some());
@@ -270,7 +270,7 @@ fn a_node_that_does_not_lead_says_where_the_group_is() {
     let from = life(others(LATER)[1], 0);
     let answer = |mark: Option<u64>, hint: Option<u64>| {
         let id = others(LATER)[0];
-        let mut groups = machine(life(id, 0), NODES, config(), Begin::First);
+        let mut groups = machine(life(id, 0), NODES, config(), Start::Fresh);
         if let Some(number) = mark {
             let mut mark = Configuration::of([21, 22, 23].map(|id| life(id, 0)));
             mark.number = number;
@@ -348,9 +348,9 @@ fn a_member_asks_its_leader_unless_it_missed_a_link() {
 fn a_founder_begins_a_group_when_it_is_first_asked_for() {
     let founders = founders(NODES, LATER);
     let from = life(others(LATER)[1], 0);
-    let begins = |id: u64, begin, group, prepare: fn(&mut Machine)| {
+    let begins = |id: u64, start, group, prepare: fn(&mut Machine)| {
         [true, false].map(|is_asked_by_other| {
-            let mut groups = machine(life(id, 0), NODES, config(), begin);
+            let mut groups = machine(life(id, 0), NODES, config(), start);
             prepare(&mut groups);
             let mut node = One::of(groups);
             match is_asked_by_other {
@@ -363,28 +363,28 @@ fn a_founder_begins_a_group_when_it_is_first_asked_for() {
     };
     let nothing = |_: &mut Machine| {};
     for id in &founders {
-        assert_eq!(begins(*id, Begin::First, LATER, nothing), [true; 2]);
-        assert_eq!(begins(*id, Begin::Again, LATER, nothing), [false; 2]);
+        assert_eq!(begins(*id, Start::Fresh, LATER, nothing), [true; 2]);
+        assert_eq!(begins(*id, Start::Restarted, LATER, nothing), [false; 2]);
         let was_in = |groups: &mut Machine| {
             let mark = Configuration::of([life(21, 0)]);
             leave(groups, LATER, mark);
         };
-        assert_eq!(begins(*id, Begin::First, LATER, was_in), [false; 2]);
+        assert_eq!(begins(*id, Start::Fresh, LATER, was_in), [false; 2]);
         let knows = |groups: &mut Machine| {
             let mut node = One::of(groups.clone());
             node.receive(life(21, 0), [where_is(LATER, 1, None, &[21])]);
             *groups = node.driver.into_machine();
         };
-        assert_eq!(begins(*id, Begin::First, LATER, knows), [false; 2]);
+        assert_eq!(begins(*id, Start::Fresh, LATER, knows), [false; 2]);
     }
     let unknown = GroupId(100);
     for id in crate::mesh::founders(NODES, unknown) {
-        let mut node = One::new(id, NODES, Begin::First);
+        let mut node = One::new(id, NODES, Start::Fresh);
         node.receive(from, [ask(unknown)]);
         assert!(!node.is_in(unknown));
     }
     let other = others(LATER)[2];
-    assert_eq!(begins(other, Begin::First, LATER, nothing), [false; 2]);
+    assert_eq!(begins(other, Start::Fresh, LATER, nothing), [false; 2]);
 }
 
 /// A group that begins with the site is founded with the node, and by no node later.
@@ -393,7 +393,7 @@ fn a_founder_without_its_part_comes_back_as_a_newcomer() {
     let id = founders(NODES, GROUP)[0];
     let from = life(founders(NODES, GROUP)[1], 0);
     let read = || [replica_item(1, Body::Read { number: 1 })];
-    let mut node = One::new(id, NODES, Begin::First);
+    let mut node = One::new(id, NODES, Start::Fresh);
     node.receive(from, read());
     assert_eq!(node.machine().state(GROUP), Some(&Sum(0)));
     // It left, and kept nothing.
@@ -419,7 +419,7 @@ fn a_founder_without_its_part_comes_back_as_a_newcomer() {
 fn groups_for_which_there_is_no_room_are_counted() {
     let id = founders(NODES, GROUP)[0];
     let config = config().with_groups(1);
-    let mut node = One::of(machine(life(id, 0), NODES, config, Begin::First));
+    let mut node = One::of(machine(life(id, 0), NODES, config, Start::Fresh));
     let from = life(founders(NODES, GROUP)[1], 0);
     for count in 1..=2 {
         let message = replica::Message {

@@ -30,7 +30,7 @@ fn longest(node: &mut One) -> usize {
 
 #[test]
 fn what_no_frame_takes_is_counted_and_not_sent() {
-    let mut node = One::new(1, 5, Begin::Again);
+    let mut node = One::new(1, 5, Start::Restarted);
     let len = longest(&mut node);
     let item: Item<u64, Payload> = Item::Answer {
         group: GROUP,
@@ -57,7 +57,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
     };
     // Earlier questions go out together, when the node learns of the leader.
     let messages = |lens: &[usize]| {
-        let mut node = One::new(1, 5, Begin::Again);
+        let mut node = One::new(1, 5, Start::Restarted);
         for len in lens {
             ask(&mut node, *len);
         }
@@ -95,7 +95,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
 #[test]
 fn a_replica_has_what_a_frame_leaves_it() {
     let founder = founders(5, GROUP)[0];
-    let node = One::new(founder, 5, Begin::First);
+    let node = One::new(founder, 5, Start::Fresh);
     let replica = node.machine().replica(GROUP).unwrap();
     let budget = replica.configuration().frame_budget;
     let longest: Item<u64, Payload> = Item::Replica {
@@ -127,8 +127,13 @@ fn what_cannot_be_encoded_is_longer_than_any_frame() {
         }
     }
     let plan = Arc::new(plan(5).with_frame_budget(u16::MAX).unwrap());
-    let groups =
-        Groups::<Sum, Endless>::new(life(1, 0), config(), plan, Arc::new(vec![]), Begin::Again);
+    let groups = Groups::<Sum, Endless>::new(
+        life(1, 0),
+        config(),
+        plan,
+        Arc::new(vec![]),
+        Start::Restarted,
+    );
     let mut driver = Driver::new(groups.unwrap());
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let input = Input::Command(Command::Answer {

@@ -206,11 +206,11 @@ fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
         };
         sent.contains(&(from, here))
     };
-    let mut node = One::new(id, 9, Begin::First);
+    let mut node = One::new(id, 9, Start::Fresh);
     assert!(inquire(&mut node, GROUP));
     assert!(inquire(&mut node, LATER));
     let full = config().with_groups(1);
-    let mut node = One::of(machine(life(id, 0), 9, full, Begin::First));
+    let mut node = One::of(machine(life(id, 0), 9, full, Start::Fresh));
     assert!(inquire(&mut node, GROUP), "it has a part in it");
     for count in 1..=2 {
         assert!(!inquire(&mut node, LATER));

@@ -7,7 +7,7 @@ fn a_founder_is_in_its_groups_at_its_first_input_and_waits_for_a_leader() {
     let founders = founders(5, GROUP);
     assert_eq!(founders.len(), 3);
     for (before, id) in founders.iter().enumerate() {
-        let mut node = One::new(*id, 5, Begin::First);
+        let mut node = One::new(*id, 5, Start::Fresh);
         node.command(Command::SetEpoch(1));
         assert_eq!(node.notified(), [Event::Entered(GROUP)]);
         let after = PATIENCE * before as u64 + Span(PATIENCE.0 / 8);
@@ -19,10 +19,10 @@ fn a_founder_is_in_its_groups_at_its_first_input_and_waits_for_a_leader() {
         assert_eq!(node.timers()[&timer(GROUP)], due, "it waits on");
     }
     let other = (1..=5).find(|it| !founders.contains(it)).unwrap();
-    let mut node = One::new(other, 5, Begin::First);
+    let mut node = One::new(other, 5, Start::Fresh);
     node.command(Command::SetEpoch(1));
     assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
-    let mut node = One::new(founders[0], 5, Begin::Again);
+    let mut node = One::new(founders[0], 5, Start::Restarted);
     node.command(Command::SetEpoch(1));
     assert_eq!((node.notified(), node.timers()), (vec![], BTreeMap::new()));
 }
@@ -31,7 +31,7 @@ fn a_founder_is_in_its_groups_at_its_first_input_and_waits_for_a_leader() {
 fn a_member_does_not_wait_for_those_that_are_gone() {
     let founders = founders(5, GROUP);
     let due_after = |ended: u64, of: u64| {
-        let mut node = One::new(of, 5, Begin::First);
+        let mut node = One::new(of, 5, Start::Fresh);
         node.learn(Delta::Failed(life(ended, 0)));
         node.timers()[&timer(GROUP)].since(Time::ZERO)
     };
@@ -127,7 +127,7 @@ fn a_node_that_is_named_has_not_entered_before_it_has_the_state() {
         next
     };
     assert!(!members.contains(&9), "choose another node");
-    let mut node = One::new(9, 9, Begin::First);
+    let mut node = One::new(9, 9, Start::Fresh);
     let body = replica::Body::Current {
         configuration: configuration.into(),
         is_active: false,

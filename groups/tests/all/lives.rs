@@ -20,7 +20,7 @@ fn where_is(number: u64) -> Item<u64, Payload> {
 
 #[test]
 fn a_message_says_that_its_sender_is_here_in_this_life() {
-    let mut node = One::new(1, 5, Begin::Again);
+    let mut node = One::new(1, 5, Start::Restarted);
     let known = |node: &One| {
         let groups = node.machine();
         let id = OTHER.id;
@@ -51,7 +51,7 @@ fn a_message_says_that_its_sender_is_here_in_this_life() {
 #[test]
 fn a_node_takes_the_end_of_former_lives_and_not_of_its_own() {
     let me = life(1, 4);
-    let mut node = One::of(machine(me, 5, config(), Begin::Again));
+    let mut node = One::of(machine(me, 5, config(), Start::Restarted));
     for over in [Delta::Left(life(1, 3)), Delta::Confirmed(life(1, 3))] {
         node.learn(over);
     }
@@ -89,7 +89,7 @@ fn names_lives(members: impl IntoIterator<Item = Member>, number: u64) -> Body<u
 #[test]
 fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
     let enters = |body| {
-        let mut node = One::new(1, 5, Begin::Again);
+        let mut node = One::new(1, 5, Start::Restarted);
         node.receive(OTHER, [replica_item(3, body)]);
         node.is_in(GROUP)
     };
@@ -108,13 +108,13 @@ fn a_node_enters_a_group_that_names_it_or_whose_members_ask_it() {
 #[test]
 fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_group() {
     let first = life(ME.id.0, 3);
-    let mut one = One::of(machine(first, 5, config(), Begin::First));
+    let mut one = One::of(machine(first, 5, config(), Start::Fresh));
     one.command(Command::SetEpoch(1));
     let facts: Vec<_> = one.machine().stored().collect();
     assert_eq!(facts.len(), 1);
     for folds in [true, false] {
         let me = life(ME.id.0, 4);
-        let mut groups = machine(me, 5, config(), Begin::Again);
+        let mut groups = machine(me, 5, config(), Start::Restarted);
         if folds {
             facts.iter().for_each(|it| groups.fold(it).unwrap());
         }
@@ -129,7 +129,7 @@ fn a_life_that_goes_on_answers_to_a_name_that_it_got_before_it_stored_of_the_gro
 #[test]
 fn a_node_that_left_tells_members_of_before_where_the_group_is() {
     let received = |number, body| {
-        let mut groups = machine(ME, 5, config(), Begin::Again);
+        let mut groups = machine(ME, 5, config(), Start::Restarted);
         let mut mark = Configuration::of([2, 3, 4].map(|id| life(id, 0)));
         mark.number = 3;
         leave(&mut groups, GROUP, mark);
@@ -148,7 +148,7 @@ fn a_node_that_left_tells_members_of_before_where_the_group_is() {
 
 #[test]
 fn a_node_is_in_a_group_when_it_is_named_and_has_the_state() {
-    let mut node = One::new(ME.id.0, 5, Begin::Again);
+    let mut node = One::new(ME.id.0, 5, Start::Restarted);
     node.receive(OTHER, [replica_item(3, names(&[1, 2, 3], 3))]);
     assert!(node.is_in(GROUP));
     assert!(
@@ -160,7 +160,7 @@ fn a_node_is_in_a_group_when_it_is_named_and_has_the_state() {
 #[test]
 fn what_no_correct_member_sends_is_counted() {
     let founders = founders(5, GROUP);
-    let mut node = One::new(founders[0], 5, Begin::First);
+    let mut node = One::new(founders[0], 5, Start::Fresh);
     let by = NodeId(founders[1]);
     let wrong = Body::Stand {
         ballot: Ballot { number: 1, by },
@@ -174,7 +174,7 @@ fn what_no_correct_member_sends_is_counted() {
 
 #[test]
 fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
-    let mut node = One::new(1, 5, Begin::Again);
+    let mut node = One::new(1, 5, Start::Restarted);
     let own = node.machine().plan().digest();
     let found = own ^ 1;
     let mut refused = |from, plan, items: Vec<_>| {
@@ -201,7 +201,7 @@ fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
 #[test]
 fn only_another_node_of_the_plan_is_heard_as_a_leader() {
     let asked = |received: Option<Member>| {
-        let mut node = One::new(ME.id.0, 5, Begin::Again);
+        let mut node = One::new(ME.id.0, 5, Start::Restarted);
         let ask = || Command::Ask {
             group: LATER,
             payload: vec![],

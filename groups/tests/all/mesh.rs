@@ -8,8 +8,8 @@ pub(crate) use chacha20::rand_core::SeedableRng;
 pub(crate) use selvedge_core::durable::Durable;
 pub(crate) use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 pub(crate) use selvedge_groups::{
-    Begin, Begins, Command, Config, Event, Fact, GroupId, Groups, Item, Message, Node, Plan,
-    Reject, Selection, Target, Timer,
+    Begins, Command, Config, Event, Fact, GroupId, Groups, Item, Message, Node, Plan, Reject,
+    Selection, Start, Target, Timer,
 };
 pub(crate) use selvedge_replica as replica;
 pub(crate) use selvedge_replica::{Configuration, State};
@@ -80,16 +80,16 @@ pub(crate) fn config() -> Config {
     Config::new().with_patience(PATIENCE)
 }
 
-pub(crate) fn machine(me: Member, nodes: u64, config: Config, begin: Begin) -> Machine {
-    machine_of(me, plan(nodes), config, begin)
+pub(crate) fn machine(me: Member, nodes: u64, config: Config, start: Start) -> Machine {
+    machine_of(me, plan(nodes), config, start)
 }
 
-pub(crate) fn machine_of(me: Member, plan: Plan, config: Config, begin: Begin) -> Machine {
-    Groups::new(me, config, Arc::new(plan), Arc::new(vec![GROUP]), begin).unwrap()
+pub(crate) fn machine_of(me: Member, plan: Plan, config: Config, start: Start) -> Machine {
+    Groups::new(me, config, Arc::new(plan), Arc::new(vec![GROUP]), start).unwrap()
 }
 
 pub(crate) fn founders(nodes: u64, group: GroupId) -> Vec<u64> {
-    let any = machine(life(1, 0), nodes, config(), Begin::Again);
+    let any = machine(life(1, 0), nodes, config(), Start::Restarted);
     any.founders(group).into_iter().map(|it| it.0).collect()
 }
 
@@ -130,8 +130,8 @@ impl One {
         }
     }
 
-    pub(crate) fn new(id: u64, nodes: u64, begin: Begin) -> Self {
-        Self::of(machine(life(id, 0), nodes, config(), begin))
+    pub(crate) fn new(id: u64, nodes: u64, start: Start) -> Self {
+        Self::of(machine(life(id, 0), nodes, config(), start))
     }
 
     pub(crate) fn machine(&self) -> &Machine {
@@ -222,7 +222,7 @@ impl Mesh {
     /// One of the nodes never begins, and the others believe that it is present.
     pub(crate) fn without(down: Option<u64>, plan: &Plan, config: Config) -> Self {
         let all = 1..=plan.nodes().len() as u64;
-        let one = |id| One::of(machine_of(life(id, 0), plan.clone(), config, Begin::First));
+        let one = |id| One::of(machine_of(life(id, 0), plan.clone(), config, Start::Fresh));
         let mut mesh = Self {
             nodes: all.clone().map(|id| (id, one(id))).collect(),
             down: down.into_iter().collect(),

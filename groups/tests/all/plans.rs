@@ -125,7 +125,7 @@ fn settings_of_groups_have_ranges() {
         config,
         Arc::new(plan(5)),
         Arc::new(vec![]),
-        Begin::First,
+        Start::Fresh,
     );
     assert_eq!(unplanned.unwrap_err(), Reject::Unplanned(NodeId(9)));
 }
@@ -138,11 +138,11 @@ fn a_node_that_founds_more_groups_than_it_may_be_in_is_refused() {
         let config = config().with_groups(limit);
         Groups::<Sum, Payload>::new(life(1, 0), config, plan, site, begin)
     };
-    assert!(begun(8, Begin::First).is_ok());
-    let refused = begun(7, Begin::First).unwrap_err();
+    assert!(begun(8, Start::Fresh).is_ok());
+    let refused = begun(7, Start::Fresh).unwrap_err();
     let expected = "this node founds 8 groups, and `groups` is 7: set it to 8 or more";
     assert_eq!(format!("{refused}"), expected);
-    assert!(begun(7, Begin::Again).is_ok());
+    assert!(begun(7, Start::Restarted).is_ok());
 }
 
 const STAGGER: Span = Span::secs(10);
@@ -152,7 +152,7 @@ fn groups_change_at_different_moments_of_a_span() {
     let site: Vec<GroupId> = (0..100).map(GroupId).collect();
     let config = config().with_stagger(STAGGER);
     let plan = Arc::new(plan_for(0, 1));
-    let groups = Groups::new(life(1, 0), config, plan, Arc::new(site), Begin::First);
+    let groups = Groups::new(life(1, 0), config, plan, Arc::new(site), Start::Fresh);
     let mut node = One::of(groups.unwrap());
     node.command(Command::SetEpoch(1));
     while !(0..100).all(|id| node.machine().leads(GroupId(id))) {

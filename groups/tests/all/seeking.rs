@@ -8,7 +8,7 @@ use crate::mesh::*;
 fn founder() -> (One, Vec<u64>) {
     let founders = founders(9, GROUP);
     let others = (1..=9).filter(|it| !founders.contains(it)).collect();
-    (One::new(founders[0], 9, Begin::First), others)
+    (One::new(founders[0], 9, Start::Fresh), others)
 }
 
 fn where_is(number: u64, members: &[u64]) -> Item<u64, Payload> {
@@ -49,7 +49,7 @@ fn a_member_that_is_told_of_later_members_asks_them() {
     node.receive(from, [where_is(3, &with_members)]);
     assert_eq!(finds_leader(&mut node), BTreeSet::from([others[1]]));
 
-    let mut node = One::new(others[4], 9, Begin::First);
+    let mut node = One::new(others[4], 9, Start::Fresh);
     node.receive(from, [where_is(2, notified)]);
     assert!(finds_leader(&mut node).is_empty(), "it is no member");
     node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
@@ -90,7 +90,7 @@ fn what_leads_nowhere_is_looked_for_once() {
 #[test]
 fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() {
     let (_, others) = founder();
-    let mut node = One::new(others[4], 9, Begin::First);
+    let mut node = One::new(others[4], 9, Start::Fresh);
     let from = life(others[0], 0);
     node.command(Command::SetEpoch(1));
     node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
@@ -137,7 +137,7 @@ fn a_member_of_before_is_told_where_the_group_is_by_one_that_only_heard_of_it() 
     let (_, others) = founder();
     let from = life(others[0], 0);
     let received = |number| {
-        let mut node = One::new(others[4], 9, Begin::Again);
+        let mut node = One::new(others[4], 9, Start::Restarted);
         node.receive(from, [where_is(3, &others[..3])]);
         node.sent();
         node.receive(from, [replica_item(number, Body::Read { number: 1 })]);
@@ -154,13 +154,13 @@ fn a_member_of_before_is_told_where_the_group_is_by_one_that_only_heard_of_it() 
 fn nodes_are_equal_where_all_that_they_keep_is() {
     let (_, others) = founder();
     let (id, from) = (others[1], life(others[0], 0));
-    let begun = |incarnation, begin, config, prepare: &dyn Fn(&mut Machine)| {
-        let mut machine = machine(life(id, incarnation), 9, config, begin);
+    let begun = |incarnation, start, config, prepare: &dyn Fn(&mut Machine)| {
+        let mut machine = machine(life(id, incarnation), 9, config, start);
         prepare(&mut machine);
         machine
     };
-    let plain = || begun(0, Begin::First, config(), &|_| {});
-    let with = |prepare: &dyn Fn(&mut Machine)| begun(0, Begin::First, config(), prepare);
+    let plain = || begun(0, Start::Fresh, config(), &|_| {});
+    let with = |prepare: &dyn Fn(&mut Machine)| begun(0, Start::Fresh, config(), prepare);
     let after = |input: fn(&mut One, Member)| {
         with(&|it| {
             let mut node = One::of(it.clone());
@@ -173,10 +173,10 @@ fn nodes_are_equal_where_all_that_they_keep_is() {
     let since = |it: &mut Machine| it.fold(&plain().base(None).unwrap()).unwrap();
     let all = [
         plain(),
-        begun(1, Begin::First, config(), &|_| {}),
-        begun(1, Begin::First, config(), &since),
-        begun(0, Begin::Again, config(), &|_| {}),
-        begun(0, Begin::First, config().with_leader_hints(7), &|_| {}),
+        begun(1, Start::Fresh, config(), &|_| {}),
+        begun(1, Start::Fresh, config(), &since),
+        begun(0, Start::Restarted, config(), &|_| {}),
+        begun(0, Start::Fresh, config().with_leader_hints(7), &|_| {}),
         with(&|it| leave(it, LATER, replica::Configuration::of([from]))),
         with(&|it| {
             let mut node = One::of(it.clone());

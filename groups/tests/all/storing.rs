@@ -10,7 +10,7 @@ use crate::mesh::*;
 fn what_a_node_stores_has_the_groups_that_it_left() {
     let mut mark = Configuration::of([2, 3, 4].map(|id| life(id, 0)));
     mark.number = 3;
-    let mut groups = machine(life(1, 0), 5, config(), Begin::Again);
+    let mut groups = machine(life(1, 0), 5, config(), Start::Restarted);
     leave(&mut groups, GROUP, mark.clone());
     let left = Fact::Left {
         group: GROUP,
@@ -21,14 +21,14 @@ fn what_a_node_stores_has_the_groups_that_it_left() {
     assert_eq!(groups.base(Some(LATER)), None);
     let stored: Vec<_> = groups.stored().collect();
     assert_eq!(stored.last(), Some(&left));
-    let mut next = machine(life(1, 1), 5, config(), Begin::Again);
+    let mut next = machine(life(1, 1), 5, config(), Start::Restarted);
     stored.iter().for_each(|it| next.fold(it).unwrap());
     assert_eq!(next.base(Some(GROUP)), Some(left));
 }
 
 #[test]
 fn a_host_finds_facts_among_events() {
-    let fact = machine(life(1, 0), 5, config(), Begin::Again)
+    let fact = machine(life(1, 0), 5, config(), Start::Restarted)
         .base(None)
         .unwrap();
     assert_eq!(Machine::fact(&Event::Fact(fact.clone())), Some(&fact));

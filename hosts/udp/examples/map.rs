@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_udp::selvedge::groups::store::{Expected, Stored};
-use selvedge_udp::selvedge::groups::{Begin, Node, Place, Selection};
+use selvedge_udp::selvedge::groups::{Node, Place, Selection, Start};
 use selvedge_udp::selvedge::membership::Config;
 use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{Handle, Host, NodeId, Setup, Span};
@@ -34,7 +34,7 @@ async fn start(id: u64, seeds: &[SocketAddr]) -> Result<Handle, Box<dyn Error>> 
     let maps = Coordination {
         site: Arc::new(site),
         config: kgroup::Config::new(),
-        begin: Begin::First,
+        start: Start::Fresh,
     };
     // Answers on one machine are fast: a failure is detected sooner than with the defaults.
     let membership = Config::default()

@@ -6,7 +6,7 @@ use std::path::Path;
 use selvedge::{Coordination, Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
 use selvedge_core::{Effect, Incarnation, Member, NodeId};
-use selvedge_groups::Begin;
+use selvedge_groups::Start;
 use selvedge_host::parts::Disk;
 use selvedge_kgroup as kgroup;
 use selvedge_store::redb::StorageBackend;
@@ -90,14 +90,14 @@ impl Facts {
                 let (asked, found) = (me.id, base.me.id);
                 return Err(StoreError::OtherNode { asked, found });
             }
-            coordination.begin = match base.is_first {
-                true => Begin::First,
-                false => Begin::Again,
+            coordination.start = match base.is_first {
+                true => Start::Fresh,
+                false => Start::Restarted,
             };
             facts = base.facts;
             facts.extend(since);
         }
-        let is_first = coordination.begin == Begin::First;
+        let is_first = coordination.start == Start::Fresh;
         let base = Base {
             me,
             is_first,

@@ -191,9 +191,9 @@ impl Setup {
     /// same epoch. If frames are shorter than the site's, the site's are shortened: then all nodes
     /// have the same settings of membership, and all seal or none.
     ///
-    /// A process that is started again begins [again](selvedge_groups::Begin::Again), unless it
+    /// A process that is started again begins [again](selvedge_groups::Start::Restarted), unless it
     /// stores [facts](Self::facts). The application remembers, for instance by a file, whether it
-    /// has ever begun with [`First`](selvedge_groups::Begin::First).
+    /// has ever begun with [`First`](selvedge_groups::Start::Fresh).
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));
@@ -204,8 +204,8 @@ impl Setup {
     /// process that is started again with the same folder keeps these promises and votes at once,
     /// and groups continue when all nodes lose power together. The way in which it begins is stored
     /// as well: [`Coordination::begin`] is for a folder that is [empty](Facts::is_empty). If a
-    /// folder is lost, that is [`Again`](selvedge_groups::Begin::Again), and never
-    /// [`First`](selvedge_groups::Begin::First). The life is stored, too, and each start takes a
+    /// folder is lost, that is [`Again`](selvedge_groups::Start::Restarted), and never
+    /// [`First`](selvedge_groups::Start::Fresh). The life is stored, too, and each start takes a
     /// later one, even if the system's clock is wrong after a power cut.
     ///
     /// Membership continues during a slow write, until 1,024 effects wait for it; the end of the

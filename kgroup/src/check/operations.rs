@@ -41,7 +41,7 @@ use alloc::format;
 use alloc::string::String;
 
 use selvedge_core::{Choose, Member, Span};
-use selvedge_groups::{Begin, store::Expected};
+use selvedge_groups::{Start, store::Expected};
 use selvedge_sim::Bytes;
 use selvedge_sim::operations::{Broken, Mesh, Operation};
 
@@ -88,7 +88,7 @@ impl World {
         let mut mesh = Mesh::new(IN_FLIGHT);
         for node in 0..settings.nodes {
             let me = Member::new(node as u64 + 1, 0);
-            mesh.add(me, settings.machine(node, me, Begin::First));
+            mesh.add(me, settings.machine(node, me, Start::Fresh));
         }
         Self {
             mesh,

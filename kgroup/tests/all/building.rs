@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Input, Machine, Member, NodeId, Span, Time};
-use selvedge_groups::{Begin, Fact, GroupId, Item, Message, Node, Place, Selection};
+use selvedge_groups::{Fact, GroupId, Item, Message, Node, Place, Selection, Start};
 use selvedge_kgroup::routines::{Definition, RoutineEvent, RoutineState};
 use selvedge_kgroup::{
     Command, Config, Event, GroupState, Kgroup, LeaderEvent, Outcome, Payload, Site, TriggerId,
@@ -103,7 +103,7 @@ impl Building {
             events: Vec::new(),
         };
         for me in building.members.clone() {
-            let machine = building.machine(me, Begin::First);
+            let machine = building.machine(me, Start::Fresh);
             building.net.add(me, machine).unwrap();
         }
         for at in 0..building.members.len() {
@@ -113,8 +113,8 @@ impl Building {
         building
     }
 
-    fn machine(&self, me: Member, begin: Begin) -> Kgroup {
-        Kgroup::new(me, self.config, Arc::clone(&self.site), begin).unwrap()
+    fn machine(&self, me: Member, start: Start) -> Kgroup {
+        Kgroup::new(me, self.config, Arc::clone(&self.site), start).unwrap()
     }
 
     /// A node learns of all others.
@@ -142,7 +142,7 @@ impl Building {
         let Member { id, incarnation } = self.members[at];
         let me = Member::new(id.0, incarnation.0 + 1);
         self.members[at] = me;
-        let machine = self.machine(me, Begin::Again);
+        let machine = self.machine(me, Start::Restarted);
         self.net.restart(at, me, machine).unwrap();
         self.meet(at);
         self.net.command(at, Command::SetEpoch(1)).unwrap();
@@ -159,7 +159,7 @@ impl Building {
         let Member { id, incarnation } = self.members[at];
         let me = Member::new(id.0, incarnation.0 + 1);
         self.members[at] = me;
-        let machine = self.machine(me, Begin::Again);
+        let machine = self.machine(me, Start::Restarted);
         self.net.restart(at, me, machine).unwrap();
         self.meet(at);
     }
@@ -190,7 +190,7 @@ impl Building {
             let Member { id, incarnation } = self.members[at];
             let me = Member::new(id.0, incarnation.0 + 1);
             self.members[at] = me;
-            let mut machine = self.machine(me, Begin::First);
+            let mut machine = self.machine(me, Start::Fresh);
             for fact in stored(self, at) {
                 machine.fold(&fact).unwrap();
             }

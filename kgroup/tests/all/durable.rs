@@ -8,7 +8,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::durable::Durable;
 use selvedge_core::{Driver, Effect, Input, Member, Sha256Sortition, Span, Time};
 use selvedge_groups::{
-    Begin, Damage, Fact, GroupId, Node, Place, Selection,
+    Damage, Fact, GroupId, Node, Place, Selection, Start,
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::{Definition, Stage};
@@ -199,7 +199,7 @@ fn site(generation: u32) -> Arc<Site> {
 }
 
 fn node(me: Member, generation: u32) -> Kgroup {
-    Kgroup::new(me, Config::new(), site(generation), Begin::First).unwrap()
+    Kgroup::new(me, Config::new(), site(generation), Start::Fresh).unwrap()
 }
 
 /// The facts that three nodes store in two seconds, on a network that loses nothing, and takes no

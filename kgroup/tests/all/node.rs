@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Span, Time};
-use selvedge_groups::{Begin, GroupId, Item, Node, Place, Selection};
+use selvedge_groups::{GroupId, Item, Node, Place, Selection, Start};
 use selvedge_kgroup::devices::Limits;
 use selvedge_kgroup::routines::{Locking, RoutineConfig, RoutineTimer};
 use selvedge_kgroup::{
@@ -28,7 +28,7 @@ fn node(nodes: u64, failures: u8, devices: u64) -> Kgroup {
     let routine = switching(&[1], "on").with_locking(Locking::Optimistic);
     let site = (0..2 * site.clusters().len())
         .fold(site, |site, _| site.with_routine(routine.clone()).unwrap());
-    Kgroup::new(ME, Config::new(), Arc::new(site), Begin::First).unwrap()
+    Kgroup::new(ME, Config::new(), Arc::new(site), Start::Fresh).unwrap()
 }
 
 /// The second of two optimistic routines finds the device taken, and tries again after a random
@@ -216,7 +216,7 @@ fn a_proposal_that_is_too_long_is_counted() {
     let site = site.with_frame_budget(145).unwrap();
     let site = Arc::new(site.with_limits(Limits::new().with_word(200)));
     let me = Member::new(1, 0);
-    let node = Kgroup::new(me, Config::new(), site, Begin::First).unwrap();
+    let node = Kgroup::new(me, Config::new(), site, Start::Fresh).unwrap();
     let mut driver = Driver::new(node);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut now = Time::ZERO;

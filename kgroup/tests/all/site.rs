@@ -7,7 +7,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Input, Member, NodeId, Sha256Sortition, Span, Time};
 use selvedge_groups as groups;
 use selvedge_groups::{
-    Begin, GroupId, Node, Place, Selection,
+    GroupId, Node, Place, Selection, Start,
     store::{StoreCommand, StoreConfig},
 };
 use selvedge_kgroup::routines::{Definition, RoutineConfig};
@@ -36,7 +36,7 @@ fn site() -> Site {
 
 fn node(site: Site) -> Driver<Kgroup> {
     let me = Member::new(1, 0);
-    Driver::new(Kgroup::new(me, Config::new(), Arc::new(site), Begin::First).unwrap())
+    Driver::new(Kgroup::new(me, Config::new(), Arc::new(site), Start::Fresh).unwrap())
 }
 
 fn command(node: &mut Driver<Kgroup>, command: Command) -> Result<(), Reject> {
@@ -150,7 +150,7 @@ fn settings_of_each_part_are_checked() {
     let bad = good.with_maps(maps);
     assert!(matches!(bad.check().unwrap_err(), ConfigError::Maps(_)));
     let me = Member::new(1, 0);
-    let made = Kgroup::new(me, bad, Arc::new(site()), Begin::First);
+    let made = Kgroup::new(me, bad, Arc::new(site()), Start::Fresh);
     assert!(matches!(made.unwrap_err(), Reject::Config(_)));
 }
 

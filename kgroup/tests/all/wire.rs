@@ -6,7 +6,7 @@ use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_core::wire::Message as _;
 use selvedge_core::{Driver, Input, Member, NodeId, Span, Time};
-use selvedge_groups::{Begin, Item, Message, Misbehaviour, Node, Place, Reject, Selection};
+use selvedge_groups::{Item, Message, Misbehaviour, Node, Place, Reject, Selection, Start};
 use selvedge_kgroup::devices::{self, Devices, Limits};
 use selvedge_kgroup::routines::{self, Definition};
 use selvedge_kgroup::{
@@ -256,7 +256,7 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
 #[test]
 fn a_message_of_another_site_or_of_nobody_is_refused() {
     let me = Member::new(1, 0);
-    let node = Kgroup::new(me, Config::new(), site(), Begin::First).unwrap();
+    let node = Kgroup::new(me, Config::new(), site(), Start::Fresh).unwrap();
     let own = node.groups().plan().digest();
     let mut driver = Driver::new(node);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -326,7 +326,7 @@ fn the_digest_tells_sites_apart() {
 fn garbage_changes_little() {
     let me = Member::new(1, 0);
     let config = Config::new().with_groups(selvedge_groups::Config::new().with_groups(8));
-    let mut node = Driver::new(Kgroup::new(me, config, site(), Begin::First).unwrap());
+    let mut node = Driver::new(Kgroup::new(me, config, site(), Start::Fresh).unwrap());
     let plan = node.machine().groups().plan().digest();
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let seeds: Vec<Vec<u8>> = (items().into_iter())

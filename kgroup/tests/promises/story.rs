@@ -1,7 +1,7 @@
 //! One random history.
 
 use selvedge_core::{Choose, Delta, Member, NodeId, Sha256Sortition};
-use selvedge_groups::{Begin, GroupId};
+use selvedge_groups::{GroupId, Start};
 use selvedge_kgroup::{Kgroup, Reject};
 
 use selvedge_sim::histories::{Choices, History, Node, Weather, What};
@@ -145,7 +145,7 @@ fn least_room(world: &mut World) {
         let mut config = node.own;
         for groups in 1..=200 {
             config.groups.groups = groups;
-            let made = Kgroup::new(node.member(), config, site.clone(), Begin::First);
+            let made = Kgroup::new(node.member(), config, site.clone(), Start::Fresh);
             match made {
                 Ok(_) => break,
                 Err(Reject::Groups(selvedge_groups::Reject::Room { needed, limit })) => {

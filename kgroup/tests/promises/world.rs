@@ -7,7 +7,7 @@ use std::sync::Arc;
 use selvedge_core::durable::Durable;
 use selvedge_core::{Delta, Effect, Input, Member, NodeId};
 use selvedge_groups as groups;
-use selvedge_groups::{Begin, Fact, GroupId};
+use selvedge_groups::{Fact, GroupId, Start};
 use selvedge_kgroup::devices::{self, Ticket};
 use selvedge_kgroup::{
     Command, Config, Event, GroupState, Kgroup, LeaderEvent, Message, Outcome, Reject, Site,
@@ -112,8 +112,8 @@ impl History for World {
     fn make(&mut self, Life { me, is_first }: Life) -> Kgroup {
         let node = &self.nodes[&me.id.0];
         let begin = match is_first || node.stores {
-            true => Begin::First,
-            false => Begin::Again,
+            true => Start::Fresh,
+            false => Start::Restarted,
         };
         let mut machine = Kgroup::new(me, node.own, Arc::clone(&self.site), begin).unwrap();
         if node.stores {

@@ -15,7 +15,7 @@ use selvedge::{Command, ConfigError, Coordination, Event, Message, Node, Reject,
 use selvedge_core::{Driver, Input, Member, NodeId, Ratio, Sha256Sortition, Span, Time};
 use selvedge_groups as groups;
 use selvedge_groups::{
-    Begin, GroupId, Item, KIND, Misbehaviour, Place,
+    GroupId, Item, KIND, Misbehaviour, Place, Start,
     store::{Entry, Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup as kgroup;
@@ -48,17 +48,17 @@ fn coordination(site: Site) -> Coordination {
     Coordination {
         site: Arc::new(site),
         config: kgroup::Config::new(),
-        begin: Begin::First,
+        start: Start::Fresh,
     }
 }
 
 fn node(me: Member) -> Node {
-    node_of(me, Begin::First)
+    node_of(me, Start::Fresh)
 }
 
-pub(crate) fn node_of(me: Member, begin: Begin) -> Node {
+pub(crate) fn node_of(me: Member, start: Start) -> Node {
     let coordination = Coordination {
-        begin,
+        start,
         ..coordination(site())
     };
     Node::builder(me).groups(coordination).build().unwrap()

@@ -18,7 +18,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge::Command;
 use selvedge_core::{Choose, Member, Ratio, Span};
 use selvedge_groups::{
-    Begin, GroupId,
+    GroupId, Start,
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup as kgroup;
@@ -147,7 +147,7 @@ impl Story {
             let away = self.span(40);
             self.run(away);
             let next = Member::new(member.id.0, member.incarnation.0 + 1);
-            let node = crate::coordination::node_of(next, Begin::Again);
+            let node = crate::coordination::node_of(next, Start::Restarted);
             self.building.net.restart(at, next, node).unwrap();
             let epoch = self.epoch;
             self.building.ask(at, kgroup::Command::SetEpoch(epoch));

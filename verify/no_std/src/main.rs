@@ -19,7 +19,7 @@ use core::ffi::{c_char, c_int};
 
 use bare::Steps;
 use selvedge_groups::{
-    Begin, GroupId, Place,
+    Start, GroupId, Place,
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 
@@ -141,7 +141,7 @@ fn kgroup_works() -> bool {
     let mut inputs = Vec::new();
     for me in members {
         let config = selvedge_kgroup::Config::new();
-        let Ok(machine) = Kgroup::new(me, config, site.clone(), Begin::First) else {
+        let Ok(machine) = Kgroup::new(me, config, site.clone(), Start::Fresh) else {
             return false;
         };
         drivers.push(Driver::new(machine));

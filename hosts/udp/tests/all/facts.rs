@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use selvedge_core::{Incarnation, NodeId, Span};
-use selvedge_groups::Begin;
+use selvedge_groups::Start;
 use selvedge_groups::store::Stored;
 use selvedge_store::StoreError;
 use selvedge_store::redb::StorageBackend;
@@ -156,7 +156,7 @@ async fn a_life_that_a_node_takes_while_it_runs_is_stored_before_it_asks() {
     nodes.pop().unwrap().kill().await;
     let (seeds, empty) = ([nodes[0].address()], Disk::default());
     let again = selvedge::Coordination {
-        begin: Begin::Again,
+        start: Start::Restarted,
         ..coordination()
     };
     let setup = setup(3, &seeds, &empty).coordination(again, Span::secs(3_600));
@@ -174,9 +174,9 @@ async fn a_life_that_a_node_takes_while_it_runs_is_stored_before_it_asks() {
 #[tokio::test]
 async fn a_node_goes_on_as_it_began() {
     let disk = Disk::default();
-    for begin in [Begin::Again, Begin::First] {
+    for start in [Start::Restarted, Start::Fresh] {
         let coordination = selvedge::Coordination {
-            begin,
+            start,
             ..coordination()
         };
         let facts = Facts::on(disk.clone()).unwrap();

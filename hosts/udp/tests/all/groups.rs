@@ -9,7 +9,7 @@ use selvedge_core::shared::Limits;
 use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
 use selvedge_groups::{
-    Begin, KIND, Place, Selection,
+    KIND, Place, Selection, Start,
     store::{Expected, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::Definition;
@@ -39,7 +39,7 @@ pub(crate) fn coordination() -> Coordination {
     Coordination {
         site: Arc::new(site.unwrap().with_routine(on).unwrap()),
         config: Config::new(),
-        begin: Begin::First,
+        start: Start::Fresh,
     }
 }
 

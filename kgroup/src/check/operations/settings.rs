@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{Member, NodeId, Sha256Sortition, Span};
 use selvedge_groups as groups;
-use selvedge_groups::{Begin, GroupId, Leader, Node, Place, Selection, store::StoreConfig};
+use selvedge_groups::{GroupId, Leader, Node, Place, Selection, Start, store::StoreConfig};
 use selvedge_routine::trigger::Clause;
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 use selvedge_sim::Bytes;
@@ -114,8 +114,8 @@ impl Settings {
             .with_maps(StoreConfig::new().with_resend(resend))
     }
 
-    pub(super) fn machine(&self, node: usize, me: Member, begin: Begin) -> Kgroup {
-        let made = Kgroup::new(me, self.config(node), Arc::clone(&self.site), begin);
+    pub(super) fn machine(&self, node: usize, me: Member, start: Start) -> Kgroup {
+        let made = Kgroup::new(me, self.config(node), Arc::clone(&self.site), start);
         let Ok(machine) = made else {
             unreachable_settings()
         };

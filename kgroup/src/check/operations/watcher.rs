@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use selvedge_core::durable::Durable;
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Effect, Member, Time};
-use selvedge_groups::{Begin, Fact};
+use selvedge_groups::{Fact, Start};
 use selvedge_sim::operations::{Step, Watch};
 
 use super::asked::Asked;
@@ -84,7 +84,7 @@ impl Watcher {
 
     /// The next life of a node whose host has stored facts.
     fn folded(&mut self, at: usize, me: Member) -> Option<Kgroup> {
-        let mut machine = self.settings.machine(at, me, Begin::First);
+        let mut machine = self.settings.machine(at, me, Start::Fresh);
         let facts = self.stored.get_mut(at)?;
         for fact in facts.iter() {
             machine.fold(fact).ok()?;
@@ -168,7 +168,7 @@ impl Watch<Kgroup> for Watcher {
         };
         let machine = match self.settings.is_durable {
             true => self.folded(seat, me)?,
-            false => self.settings.machine(seat, me, Begin::Again),
+            false => self.settings.machine(seat, me, Start::Restarted),
         };
         Some((me, machine))
     }

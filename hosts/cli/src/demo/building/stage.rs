@@ -9,7 +9,7 @@ use selvedge::Coordination;
 use selvedge_core::shared::{self, RecvError};
 use selvedge_core::{Incarnation, NodeId, Time};
 use selvedge_groups::{
-    Begin,
+    Start,
     store::{Expected, Stored},
 };
 use selvedge_kgroup::devices;
@@ -107,9 +107,12 @@ impl Stage {
     /// Starts a node, without memory of an earlier life.
     pub(super) async fn start(&mut self, node: NodeId) -> Result<(), HostError> {
         let former = self.addresses.get(&node).copied();
-        let (life, begin) = match former {
-            None => (self.first_life, Begin::First),
-            Some(_) => (new_life().await.map_err(HostError::Entropy)?, Begin::Again),
+        let (life, start) = match former {
+            None => (self.first_life, Start::Fresh),
+            Some(_) => (
+                new_life().await.map_err(HostError::Entropy)?,
+                Start::Restarted,
+            ),
         };
         let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let listen = former.unwrap_or(unspecified);
@@ -123,7 +126,7 @@ impl Stage {
         let coordination = Coordination {
             site: Arc::clone(&self.site),
             config: settings(period),
-            begin,
+            start,
         };
         let setup = Setup::new(node, listen)
             .life(life)

@@ -7,7 +7,7 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Span, Time};
 use selvedge_groups as groups;
-use selvedge_groups::{Begin, GroupId, Locality, Place, Policy, Selection};
+use selvedge_groups::{GroupId, Locality, Place, Policy, Selection, Start};
 use selvedge_kgroup::routines::{Definition, Locking, RoutineConfig};
 use selvedge_kgroup::{Command, Config, Kgroup, Site, devices};
 use selvedge_routine::trigger::Clause;
@@ -213,7 +213,7 @@ impl House {
                 Ok(_) => {
                     let site = Arc::clone(&self.site);
                     let node =
-                        Kgroup::new(me, config(self.setting.replace_after), site, Begin::First);
+                        Kgroup::new(me, config(self.setting.replace_after), site, Start::Fresh);
                     Some(node.map_err(Fault::network)?)
                 }
                 Err(_) => None,
