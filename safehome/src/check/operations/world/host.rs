@@ -98,6 +98,7 @@ impl World<'_> {
         if let Some(story) = &mut self.story {
             story.push(format!("{now:?} {operation:?}"));
         }
+        let held = self.hub()?.held.clone();
         let late = self.late(now);
         let notified = self.feed(operation)?;
         if let Some((id, before)) = about {
@@ -107,7 +108,11 @@ impl World<'_> {
         if is_one {
             self.is_said_as_it_is(&events)?;
         }
-        self.held_back()?;
+        // One that the step admitted has waited since then, and not since the step before.
+        let now = self.now();
+        for id in held.iter() {
+            self.waits.entry(*id).and_modify(|it| *it = now);
+        }
         let hub = self.hub()?;
         if let Some(late) = late.iter().find(|it| it.is_overtaken(hub)) {
             return Err(format!("{late:?} waits for too long, and is overtaken"));
@@ -261,7 +266,7 @@ impl World<'_> {
     }
 
     /// The routines that have waited for too long, by the host's clock: for longer than patience,
-    /// and have issued no command.
+    /// and have issued no command. One that is held back does not wait yet.
     fn late(&self, now: Time) -> Vec<Impatient> {
         let config = &self.settings.config;
         if config.visibility != Visibility::Eventual || config.scheduler != Scheduler::JustInTime {
@@ -270,20 +275,12 @@ impl World<'_> {
         let Some(machine) = self.mesh.machine(HUB) else {
             return Vec::new();
         };
+        let hub = machine.hub();
+        let is_held = |id: RoutineId| hub.held.contains(&id);
         let is_late = |since: Time| now > since + config.patience;
-        let late = self.waits.iter().filter(|it| is_late(*it.1));
-        late.map(|it| Impatient::new(machine.hub(), *it.0))
-            .collect()
-    }
-
-    /// Starts the wait of a held-back routine at its admission.
-    fn held_back(&mut self) -> Result<(), String> {
-        let now = self.now();
-        let held = self.hub()?.held.clone();
-        for id in held.iter() {
-            self.waits.entry(*id).and_modify(|it| *it = now);
-        }
-        Ok(())
+        let late = self.waits.iter();
+        let late = late.filter(|it| is_late(*it.1) && !is_held(*it.0));
+        late.map(|it| Impatient::new(hub, *it.0)).collect()
     }
 
     pub(super) fn over(&mut self) -> Result<(), String> {
