@@ -2,9 +2,8 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::sync::Arc;
 
-use selvedge_udp::selvedge::groups::{Node, Place, Selection, Start};
+use selvedge_udp::selvedge::groups::{Node, Place, Selection};
 use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{FencingToken, Handle, Host, NodeId, Setup, Span};
 
@@ -13,15 +12,11 @@ use selvedge_udp::{FencingToken, Handle, Host, NodeId, Setup, Span};
 async fn start(id: u64, seeds: Vec<SocketAddr>) -> Result<Handle, Box<dyn Error>> {
     let nodes = (1..=3).map(|id| Node::new(id, Place::default()));
     let site = kgroup::Site::new(Selection::new().with_failures(1), nodes, [], 1)?;
-    let maps = Coordination {
-        site: Arc::new(site),
-        config: kgroup::Config::new(),
-        start: Start::Fresh,
-    };
     let setup = Setup::new(NodeId(id), "127.0.0.1:0".parse()?)
         .seeds(seeds)
         .locks(3)
-        .coordination(maps, Span::secs(3_600));
+        .coordination(Coordination::new(site), Span::secs(3_600))
+        .stateless();
     Ok(Host::start(setup).await?)
 }
 

@@ -1,13 +1,11 @@
 //! Facts of a node's k-groups as a damaged disk returns them.
 
-use alloc::sync::Arc;
-
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
 use selvedge::{Command, Coordination, Event, Fact, Message, Node, encode};
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Sha256Sortition, Time};
 use selvedge_groups::store::StoreCommand;
-use selvedge_groups::{GroupId, Item, Place, Selection, Start};
+use selvedge_groups::{GroupId, Item, Place, Selection};
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{self as kgroup, Outcome, Site, TriggerId};
 use selvedge_membership as membership;
@@ -43,11 +41,7 @@ pub(crate) fn coordination() -> Option<Coordination> {
         let steps = steps.to_vec();
         site = site.with_routine(Definition::new(Routine { steps })).ok()?;
     }
-    Some(Coordination {
-        site: Arc::new(site),
-        config: kgroup::Config::new(),
-        start: Start::Fresh,
-    })
+    Some(Coordination::new(site))
 }
 
 /// Reads `data` as the stored facts of a node, restores the node from them, and has it take part: it joins,

@@ -12,17 +12,48 @@ use crate::{ConfigError, Event, Message, Node, Reject, Timer};
 
 /// Settings for a node's part in k-groups: as a member that keeps their data (devices, routines,
 /// maps), and as their client.
+///
+/// ```
+/// use selvedge::Coordination;
+/// use selvedge::groups::{Node, Place, Selection};
+/// use selvedge::kgroup::Site;
+///
+/// // Three nodes that hold maps; each map is at 2 * 1 + 1 nodes, of which one may fail.
+/// let nodes = (1..=3).map(|id| Node::new(id, Place::default()));
+/// let site = Site::new(Selection::new().with_failures(1), nodes, [], 1)?;
+/// let coordination = Coordination::new(site);
+/// # drop(coordination);
+/// # Ok::<(), selvedge::kgroup::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Coordination {
     /// The settings that all nodes of the mesh share. Its frame budget must be no longer than
     /// membership's ([`Site::with_frame_budget`]).
     pub site: Arc<Site>,
-    /// The settings of this node.
+    /// The settings of this node. Default: [`kgroup::Config::new`].
     pub config: kgroup::Config,
-    /// The begin of the first life of this machine: [`Start::Fresh`] if no former life of this node
-    /// took part. Later lives begin [again](Start::Restarted), or with the stored facts of the former
-    /// one.
+    /// The start of the first life of this machine: [`Start::Fresh`], the default, if no former life
+    /// of this node took part. Later lives are [`Start::Restarted`], or start with the stored facts
+    /// of the former one.
     pub start: Start,
+}
+
+impl Coordination {
+    /// The defaults, at a site that all nodes share.
+    #[must_use]
+    pub fn new(site: impl Into<Arc<Site>>) -> Self {
+        Self {
+            site: site.into(),
+            config: kgroup::Config::new(),
+            start: Start::Fresh,
+        }
+    }
+
+    selvedge_core::with_settings! {
+        with_config config: kgroup::Config,
+        with_start start: Start,
+    }
 }
 
 /// A fact of a node's part in k-groups, for a host that stores.

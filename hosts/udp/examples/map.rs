@@ -13,11 +13,10 @@
 
 use std::error::Error;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_udp::selvedge::groups::store::{Expected, Stored};
-use selvedge_udp::selvedge::groups::{Node, Place, Selection, Start};
+use selvedge_udp::selvedge::groups::{Node, Place, Selection};
 use selvedge_udp::selvedge::membership::Config;
 use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{Handle, Host, NodeId, Setup, Span};
@@ -31,11 +30,6 @@ async fn start(id: u64, seeds: &[SocketAddr]) -> Result<Handle, Box<dyn Error>> 
     let nodes = (1..=3).map(|id| Node::new(id, Place::default()));
     // Each map is at 2 * 1 + 1 nodes, of which one may fail.
     let site = kgroup::Site::new(Selection::new().with_failures(1), nodes, [], 1)?;
-    let maps = Coordination {
-        site: Arc::new(site),
-        config: kgroup::Config::new(),
-        start: Start::Fresh,
-    };
     // Answers on one machine are fast: a failure is detected sooner than with the defaults.
     let membership = Config::default()
         .with_period(Span::millis(200))
@@ -44,7 +38,9 @@ async fn start(id: u64, seeds: &[SocketAddr]) -> Result<Handle, Box<dyn Error>> 
     let setup = Setup::new(NodeId(id), "127.0.0.1:0".parse()?)
         .membership(membership)
         .seeds(seeds.iter().copied())
-        .coordination(maps, Span::secs(3_600));
+        .coordination(Coordination::new(site), Span::secs(3_600))
+        // The nodes of an example forget; others store what they promise: `state`.
+        .stateless();
     Ok(Host::start(setup).await?)
 }
 

@@ -77,6 +77,12 @@ pub enum HostError {
     /// The settings cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// K-groups need a place for the node's promises.
+    #[error(
+        "k-groups need a folder for what this node promises, and none was given: give Setup::state, or \
+         Setup::stateless for a node that forgets"
+    )]
+    NoState,
     /// The stored facts cannot be used, or a first start cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -1,7 +1,9 @@
 //! A node's promises in k-groups, on a disk.
 
+use core::fmt;
+
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 
 use selvedge::{Coordination, Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
@@ -23,9 +25,47 @@ const SCHEMA: Schema = Schema {
 /// The limit of effects that wait for the disk.
 const WAITING: usize = 1_024;
 
-/// A folder with a node's promises in k-groups: see [`Setup::facts`](crate::Setup::facts).
+/// The place where a node keeps its promises in k-groups.
+pub(crate) enum Memory {
+    /// A folder.
+    Folder(PathBuf),
+    /// Another medium.
+    Medium(Box<dyn FnOnce() -> Result<Facts, StoreError> + Send>),
+    /// None: a later process of this node has forgotten them.
+    None,
+}
+
+impl Memory {
+    pub(crate) fn on(medium: impl StorageBackend) -> Self {
+        Self::Medium(Box::new(|| Facts::on(medium)))
+    }
+
+    /// Opens it, and makes a folder that is not there. This reads and compares all stored data.
+    pub(crate) fn open(self) -> Result<Option<Facts>, StoreError> {
+        match self {
+            Self::Folder(dir) => {
+                let (store, found) = Store::open(&dir, SCHEMA)?;
+                Ok(Some(Facts { store, found }))
+            }
+            Self::Medium(open) => open().map(Some),
+            Self::None => Ok(None),
+        }
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folder(dir) => f.debug_tuple("Folder").field(dir).finish(),
+            Self::Medium(_) => f.write_str("Medium"),
+            Self::None => f.write_str("None"),
+        }
+    }
+}
+
+/// The stored promises of a node in k-groups.
 #[derive(Debug)]
-pub struct Facts {
+pub(crate) struct Facts {
     store: Store<Base, Fact>,
     found: Option<Found<Base, Fact>>,
 }
@@ -34,36 +74,15 @@ pub struct Facts {
 struct Base {
     /// The node in its latest life.
     me: Member,
-    /// True if the stored beginning of the node is a first one.
-    is_first: bool,
+    /// True if the node started [fresh](Start::Fresh), with this as its memory ever since.
+    is_fresh: bool,
     facts: Vec<Fact>,
 }
 
 impl Facts {
-    /// Opens the folder, or makes it. It belongs to one node of one mesh. This reads and compares all
-    /// stored data.
-    ///
-    /// # Errors
-    /// When another process uses the folder, or its content cannot be used. Nothing was changed then.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        let (store, found) = Store::open(dir, SCHEMA)?;
-        Ok(Self { store, found })
-    }
-
-    /// Does as [`open`](Self::open) with a medium other than a file.
-    ///
-    /// # Errors
-    /// The errors of [`open`](Self::open).
-    pub fn on(medium: impl StorageBackend) -> Result<Self, StoreError> {
+    fn on(medium: impl StorageBackend) -> Result<Self, StoreError> {
         let (store, found) = Store::on(medium, SCHEMA)?;
         Ok(Self { store, found })
-    }
-
-    /// Returns true if nothing is stored yet. An application that remembers a former start has lost
-    /// the folder then: see [`Setup::facts`](crate::Setup::facts).
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.found.is_none()
     }
 
     /// A life that is later than the stored one: `life`, if it is. A system's clock may be behind
@@ -90,23 +109,23 @@ impl Facts {
                 let (asked, found) = (me.id, base.me.id);
                 return Err(StoreError::OtherNode { asked, found });
             }
-            coordination.start = match base.is_first {
+            coordination.start = match base.is_fresh {
                 true => Start::Fresh,
                 false => Start::Restarted,
             };
             facts = base.facts;
             facts.extend(since);
         }
-        let is_first = coordination.start == Start::Fresh;
+        let is_fresh = coordination.start == Start::Fresh;
         let base = Base {
             me,
-            is_first,
+            is_fresh,
             facts,
         };
         let keeping = Keeping {
             me,
             is_life_stored: true,
-            is_first,
+            is_fresh,
             barrier: Barrier::new(WAITING),
             disk: Disk::new(self.store, &base)?,
             written: None,
@@ -131,7 +150,7 @@ pub(crate) struct Keeping {
     /// The life of the last effect.
     me: Member,
     is_life_stored: bool,
-    is_first: bool,
+    is_fresh: bool,
     barrier: Barrier<Waiting>,
     disk: Disk<Base, Fact>,
     /// The last fact of the write that is under way.
@@ -200,10 +219,10 @@ impl Keeping {
     }
 
     const fn base(&self, facts: Vec<Fact>) -> Base {
-        let (me, is_first) = (self.me, self.is_first);
+        let (me, is_fresh) = (self.me, self.is_fresh);
         Base {
             me,
-            is_first,
+            is_fresh,
             facts,
         }
     }

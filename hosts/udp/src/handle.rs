@@ -258,7 +258,7 @@ impl Handle {
     }
 
     /// Stops the node at once, as a crash would: the others get no announcement. Its port is free
-    /// when this returns, and the folder of its [`Facts`](crate::Facts): it waits for the present
+    /// when this returns, and its folder ([`Setup::state`](crate::Setup::state)): it waits for the present
     /// write.
     pub async fn kill(&self) {
         // It may have stopped already.

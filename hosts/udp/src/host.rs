@@ -72,7 +72,11 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         Some(life) => life,
         None => new_life().await.map_err(HostError::Entropy)?,
     };
-    let facts = setup.facts.filter(|_| setup.coordination.is_some());
+    let facts = match (&setup.coordination, setup.memory) {
+        (None, _) => None,
+        (Some(_), Some(memory)) => memory.open()?,
+        (Some(_), None) => return Err(HostError::NoState),
+    };
     let incarnation = facts
         .as_ref()
         .map_or(incarnation, |it| it.later_life(incarnation));

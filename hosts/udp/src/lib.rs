@@ -38,7 +38,7 @@
 //! | each command gets one outcome, also when the node stops meanwhile | |
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
-//! | the node's promises in k-groups survive a restart and a power cut ([`Setup::facts`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
+//! | the node's promises in k-groups survive a restart and a power cut ([`Setup::state`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
@@ -218,7 +218,6 @@ pub use coordination::Map;
 pub use directory::MAX_NODE_ID;
 pub use error::HostError;
 pub use event::{MemberInfo, NodeEvent, NodeState, Observed};
-pub use facts::Facts;
 pub use gates::{Gate, Guard, NoEntry};
 pub use handle::{Events, Handle};
 pub use host::Host;

@@ -1,15 +1,18 @@
 //! The settings of a node's start.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use selvedge::{Coordination, Election, Exclusion};
 use selvedge_camera::sections;
 use selvedge_core::{Incarnation, NodeId, Span, shared};
 use selvedge_membership::Config;
 use selvedge_seal::Seal;
+use selvedge_store::redb::StorageBackend;
 
+use crate::facts::Memory;
 use crate::transport::{Transport, Udp};
-use crate::{Clock, Facts, Seed};
+use crate::{Clock, Seed};
 
 /// The settings of a node's start: its id, its address, and differences from the defaults.
 ///
@@ -24,7 +27,7 @@ use crate::{Clock, Facts, Seed};
 /// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead holder |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
-/// | [`facts`](Self::facts) | a folder | no storage: each start begins again in k-groups |
+/// | [`state`](Self::state) or [`stateless`](Self::stateless) | a folder of this node | none: k-groups need one of the two |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
 /// | [`clock`](Self::clock) | | a clock that starts with this setup |
@@ -53,7 +56,7 @@ pub struct Setup {
     pub(crate) takeover: Option<Span>,
     pub(crate) election: Option<Election>,
     pub(crate) coordination: Option<(Coordination, Span)>,
-    pub(crate) facts: Option<Facts>,
+    pub(crate) memory: Option<Memory>,
     pub(crate) seal: Option<Seal>,
     pub(crate) random_seed: Option<u64>,
     pub(crate) clock: Clock,
@@ -83,7 +86,7 @@ impl Setup {
             takeover: None,
             election: None,
             coordination: None,
-            facts: None,
+            memory: None,
             seal: None,
             random_seed: None,
             clock: Clock::start(),
@@ -191,30 +194,50 @@ impl Setup {
     /// same epoch. If frames are shorter than the site's, the site's are shortened: then all nodes
     /// have the same settings of membership, and all seal or none.
     ///
-    /// A process that is started again begins [again](selvedge_groups::Start::Restarted), unless it
-    /// stores [facts](Self::facts). The application remembers, for instance by a file, whether it
-    /// has ever begun with [`First`](selvedge_groups::Start::Fresh).
+    /// The node stores its promises: give the folder by [`state`](Self::state).
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));
         self
     }
 
-    /// Stores the node's promises in k-groups, each fact before effects that depend on it. Then a
-    /// process that is started again with the same folder keeps these promises and votes at once,
-    /// and groups continue when all nodes lose power together. The way in which it begins is stored
-    /// as well: [`Coordination::begin`] is for a folder that is [empty](Facts::is_empty). If a
-    /// folder is lost, that is [`Again`](selvedge_groups::Start::Restarted), and never
-    /// [`First`](selvedge_groups::Start::Fresh). The life is stored, too, and each start takes a
-    /// later one, even if the system's clock is wrong after a power cut.
+    /// Stores the node's promises in k-groups in this folder, which is made if it is not there and
+    /// belongs to one node of one mesh. Each promise is stored before effects that depend on it. So
+    /// a process that is started again with the same folder keeps them and votes at once, and groups
+    /// continue when all nodes lose power together, in any order in which they return. Each start
+    /// takes a later life than the stored one, even if the system's clock is wrong after a power cut.
+    ///
+    /// The folder has the node's [start](Coordination::start) as well; the one that is given here is
+    /// for an empty folder. If a folder was lost, give
+    /// [`Restarted`](selvedge_groups::Start::Restarted): a node that starts fresh a second time may
+    /// contradict its promises. An earlier copy of a folder is not detected: never restore one.
     ///
     /// Membership continues during a slow write, until 1,024 effects wait for it; the end of the
-    /// node waits for the write. A node that cannot store ends
-    /// ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). Without
-    /// [`coordination`](Self::coordination) there are no facts.
+    /// node waits for the write. A node that cannot store reports it and ends
+    /// ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). It loses nothing that it stored before.
+    /// Without [`coordination`](Self::coordination) nothing is stored.
     #[must_use]
-    pub fn facts(mut self, facts: Facts) -> Self {
-        self.facts = Some(facts);
+    pub fn state(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.memory = Some(Memory::Folder(dir.into()));
+        self
+    }
+
+    /// Does as [`state`](Self::state) with a medium other than a folder.
+    #[must_use]
+    pub fn state_on(mut self, medium: impl StorageBackend) -> Self {
+        self.memory = Some(Memory::on(medium));
+        self
+    }
+
+    /// Stores nothing: a later process of this node has forgotten its promises in k-groups. For
+    /// tests and nodes without a disk. The first process of a node starts
+    /// [fresh](selvedge_groups::Start::Fresh), each later one
+    /// [restarted](selvedge_groups::Start::Restarted) ([`Coordination::with_start`]); it is up to the
+    /// application to know which one it is. Groups are lost when more of their members than may fail
+    /// stop at once.
+    #[must_use]
+    pub fn stateless(mut self) -> Self {
+        self.memory = Some(Memory::None);
         self
     }
 

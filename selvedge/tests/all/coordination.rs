@@ -9,7 +9,6 @@
 )]
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use selvedge::{Command, ConfigError, Coordination, Event, Message, Node, Reject, decode, encode};
 use selvedge_core::{Driver, Input, Member, NodeId, Ratio, Sha256Sortition, Span, Time};
@@ -45,11 +44,7 @@ fn site() -> Site {
 }
 
 fn coordination(site: Site) -> Coordination {
-    Coordination {
-        site: Arc::new(site),
-        config: kgroup::Config::new(),
-        start: Start::Fresh,
-    }
+    Coordination::new(site)
 }
 
 fn node(me: Member) -> Node {
@@ -57,10 +52,7 @@ fn node(me: Member) -> Node {
 }
 
 pub(crate) fn node_of(me: Member, start: Start) -> Node {
-    let coordination = Coordination {
-        start,
-        ..coordination(site())
-    };
+    let coordination = coordination(site()).with_start(start);
     Node::builder(me).groups(coordination).build().unwrap()
 }
 

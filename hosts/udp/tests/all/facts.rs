@@ -12,7 +12,7 @@ use selvedge_groups::Start;
 use selvedge_groups::store::Stored;
 use selvedge_store::StoreError;
 use selvedge_store::redb::StorageBackend;
-use selvedge_udp::{Facts, Host, HostError, NodeEvent, Setup};
+use selvedge_udp::{Host, HostError, NodeEvent, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE, until};
@@ -104,7 +104,7 @@ async fn start(disks: &[Disk; 3], life: u32) -> Vec<Node> {
 
 fn setup(id: u64, seeds: &[SocketAddr], disk: &Disk) -> Setup {
     let setup = bench::setup(id, seeds).coordination(coordination(), Span::secs(3_600));
-    setup.facts(Facts::on(disk.clone()).unwrap())
+    setup.state_on(disk.clone())
 }
 
 #[tokio::test]
@@ -155,42 +155,53 @@ async fn a_life_that_a_node_takes_while_it_runs_is_stored_before_it_asks() {
     let mut nodes = start(&disks, 5).await;
     nodes.pop().unwrap().kill().await;
     let (seeds, empty) = ([nodes[0].address()], Disk::default());
-    let again = selvedge::Coordination {
-        start: Start::Restarted,
-        ..coordination()
-    };
-    let setup = setup(3, &seeds, &empty).coordination(again, Span::secs(3_600));
-    let node = Node::start(setup.life(Incarnation(2))).await;
+    let again = coordination().with_start(Start::Restarted);
+    let restarted = setup(3, &seeds, &empty).coordination(again, Span::secs(3_600));
+    let node = Node::start(restarted.life(Incarnation(2))).await;
     let doors = node.map("doors");
     let stored = timeout(PATIENCE, doors.put("front", b"shut")).await;
     assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
     node.kill().await;
-    let found = format!("{:?}", Facts::on(empty).unwrap());
-    assert!(found.contains("me: n3#6"), "{found}");
+    // It knows of no other node, so this is the life after the stored one.
+    let next = Node::start(setup(3, &[], &empty).life(Incarnation(2))).await;
+    assert_eq!(next.state().me.incarnation, Incarnation(7));
 }
 
-/// The way in which a node begins is stored, so an application that always gives the same breaks no
-/// promise.
+/// The start of a node is stored, so an application that always gives the same breaks no promise.
 #[tokio::test]
-async fn a_node_goes_on_as_it_began() {
-    let disk = Disk::default();
-    for start in [Start::Restarted, Start::Fresh] {
-        let coordination = selvedge::Coordination {
-            start,
-            ..coordination()
-        };
-        let facts = Facts::on(disk.clone()).unwrap();
-        let setup = bench::setup(1, &[]).coordination(coordination, Span::ZERO);
-        let mut node = Node::start(setup.facts(facts)).await;
-        node.joins().await;
-        // A founder would have begun three groups.
-        let doors = node.map("doors");
-        let asked = timeout(Duration::from_millis(200), doors.get("front"));
-        assert!(asked.await.is_err());
-        node.kill().await;
-        let len = Facts::on(disk.clone()).map(|it| format!("{it:?}"));
-        assert!(len.unwrap().contains("is_first: false"));
+async fn a_node_starts_as_it_started_at_first() {
+    let starts = [Start::Restarted, Start::Fresh];
+    for first in starts {
+        let disk = Disk::default();
+        let others = starts.into_iter().filter(|it| *it != first);
+        for start in [first].into_iter().chain(others) {
+            let coordination = coordination().with_start(start);
+            let setup = bench::setup(1, &[]).coordination(coordination, Span::ZERO);
+            let mut node = Node::start(setup.state_on(disk.clone())).await;
+            node.joins().await;
+            sleep(Duration::from_millis(200)).await;
+            let passed = node.passed();
+            let is_founder = passed
+                .iter()
+                .any(|it| format!("{it:?}").contains("Entered"));
+            assert_eq!(is_founder, first == Start::Fresh, "{start:?}: {passed:?}");
+            node.kill().await;
+        }
     }
+}
+
+/// A process that forgets by mistake would break promises, so it has to be asked for.
+#[tokio::test]
+async fn k_groups_need_a_folder_or_the_word_of_the_application() {
+    let setup = || bench::setup(1, &[]).coordination(coordination(), Span::ZERO);
+    let refused = Host::start(setup()).await.unwrap_err();
+    assert!(matches!(refused, HostError::NoState), "{refused}");
+    Node::start(setup().stateless()).await.kill().await;
+    let folder = std::env::temp_dir().join(format!("selvedge-state-{}", std::process::id()));
+    for _ in 0..2 {
+        Node::start(setup().state(&folder)).await.kill().await;
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! Real nodes that hold maps and run routines together.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge::{Coordination, Election};
@@ -9,7 +8,7 @@ use selvedge_core::shared::Limits;
 use selvedge_core::wire::VERSION;
 use selvedge_core::{NodeId, Span};
 use selvedge_groups::{
-    KIND, Place, Selection, Start,
+    KIND, Place, Selection,
     store::{Expected, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::Definition;
@@ -36,11 +35,7 @@ pub(crate) fn coordination() -> Coordination {
     );
     let steps = vec![Step::new(LAMP, "on".into())];
     let on = Definition::new(Routine { steps });
-    Coordination {
-        site: Arc::new(site.unwrap().with_routine(on).unwrap()),
-        config: Config::new(),
-        start: Start::Fresh,
-    }
+    Coordination::new(site.unwrap().with_routine(on).unwrap())
 }
 
 async fn start(count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
@@ -49,6 +44,7 @@ async fn start(count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
         let first = nodes.first().map(|it| it.address());
         let seeds: Vec<SocketAddr> = first.into_iter().collect();
         let setup = bench::setup(id, &seeds).coordination(coordination(), Span::secs(3_600));
+        let setup = setup.stateless();
         nodes.push(Node::start(change(setup)).await);
     }
     for node in &nodes {
@@ -201,10 +197,7 @@ async fn watches_that_end_at_once_make_room_for_others() {
     };
     let nodes = start(3, |setup| {
         let maps = selvedge_groups::store::StoreConfig::new().with_pending(4);
-        let coordination = Coordination {
-            config: Config::new().with_maps(maps),
-            ..coordination()
-        };
+        let coordination = coordination().with_config(Config::new().with_maps(maps));
         setup
             .limits(few)
             .coordination(coordination, Span::secs(3_600))
@@ -289,6 +282,7 @@ async fn a_node_without_k_groups_says_so_and_counts_their_frames() {
 #[tokio::test]
 async fn what_cannot_work_is_refused() {
     let stranger = bench::setup(9, &[]).coordination(coordination(), Span::ZERO);
+    let stranger = stranger.stateless();
     let refused = selvedge_udp::Host::start(stranger).await.unwrap_err();
     assert!(matches!(refused, HostError::Config(_)), "{refused}");
 }
@@ -300,6 +294,7 @@ async fn what_is_asked_before_the_node_has_joined_waits_until_it_has() {
     let setup = |id, seeds: &[u16]| {
         datagrams::setup(&network, id, seeds)
             .coordination(coordination(), Span::secs(3_600))
+            .stateless()
             .election(Election::paced(Span::millis(200), 1, 1))
     };
     let two = Node::start(setup(2, &[1])).await;
@@ -332,7 +327,7 @@ async fn what_is_asked_before_the_node_has_joined_waits_until_it_has() {
 #[tokio::test]
 async fn questions_end_with_the_node() {
     let setup = bench::setup(1, &[]).coordination(coordination(), Span::secs(60));
-    let mut node = Node::start(setup).await;
+    let mut node = Node::start(setup.stateless()).await;
     node.joins().await;
     let handle = node.clone();
     let asks = tokio::spawn(async move { handle.map("doors").get("front").await });

@@ -123,17 +123,16 @@ impl Stage {
         })?;
         self.seed = self.seed.wrapping_add(1);
         let period = self.plan.config.period;
-        let coordination = Coordination {
-            site: Arc::clone(&self.site),
-            config: settings(period),
-            start,
-        };
+        let coordination = Coordination::new(Arc::clone(&self.site))
+            .with_config(settings(period))
+            .with_start(start);
         let setup = Setup::new(node, listen)
             .life(life)
             .transport(Faulty::new(Udp::bound(socket), &self.faults, self.seed))
             .seeds(self.addresses.values().copied())
             .membership(self.plan.config.clone())
             .coordination(coordination, period * EPOCH)
+            .stateless()
             .seal(Seal::new(self.keyring.clone(), "building"))
             .random_seed(self.seed)
             .clock(self.clock)
