@@ -26,10 +26,6 @@ impl<V: Value> Hub<V> {
             Visibility::StrongGlobalStrict => self.active(|_, _| true),
             Visibility::PartitionedStrict | Visibility::Eventual => {
                 // Rules 2 and 3: before the first touch and after the last one it may fail.
-                let touched = |routine| {
-                    let entry = self.devices.get(&id).and_then(|it| it.entry(routine));
-                    entry.is_some_and(|it: &Entry<V>| it.touched)
-                };
                 // A routine with a condition on it has its answer, and finds it down if it asks
                 // again.
                 let is_eventual = self.config.visibility == Visibility::Eventual;
@@ -40,7 +36,7 @@ impl<V: Value> Hub<V> {
                         run.routine.must_reach(id)
                     };
                     let is_needed = must || self.rules.any_command_aborts();
-                    touched(routine) && run.still_needs(id) && is_needed
+                    self.has_touched(routine, id) && run.still_needs(id) && is_needed
                 })
             }
         };

@@ -57,6 +57,10 @@ impl<V: Value> Hub<V> {
             self.release(id, at, cx);
             return;
         };
+        if self.waiting.is_awaited(at) && !self.has_touched(id, at) {
+            // It skipped its command and does not wait here now: others may go before it.
+            self.work.enqueue(Task::Queue);
+        }
         if takes_over {
             // Its next command there may have a condition: then the device is restored first.
             self.work.enqueue(Task::Device(at));
@@ -69,6 +73,11 @@ impl<V: Value> Hub<V> {
             self.waiting.wake(at);
             self.work.enqueue(Task::Device(at));
         }
+    }
+
+    pub(crate) fn has_touched(&self, id: RoutineId, at: NodeId) -> bool {
+        let entry = self.devices.get(&at).and_then(|it| it.entry(id));
+        entry.is_some_and(|it| it.touched)
     }
 
     /// Releases a device that is no longer needed, if it may be released. A place that was never
@@ -115,10 +124,7 @@ impl<V: Value> Hub<V> {
         if self.config.visibility == Visibility::PartitionedStrict {
             // Rule 3* of section 3: a device that failed meanwhile must be up again.
             let is_down = |it: &&NodeId| !self.is_up(**it) && run.routine.must_reach(**it);
-            let touched = |it: &&NodeId| {
-                let entry = self.devices.get(it).and_then(|it| it.entry(id));
-                entry.is_some_and(|it| it.touched)
-            };
+            let touched = |it: &&NodeId| self.has_touched(id, **it);
             if let Some(&down) = run.devices.iter().filter(touched).find(is_down) {
                 let step = run.blame(down);
                 let device = down;

@@ -46,6 +46,25 @@ fn holder() -> Vec<Step<u8>> {
     vec![set(SHARED, 2), long(MUTE, 2, Span::secs(2)), set(SHARED, 3)]
 }
 
+/// It skipped its command there, and needs the device again later: until then others may use it.
+#[test]
+fn a_device_that_a_routine_has_skipped_can_be_leased_at_once() {
+    let mut home = Home::new(Config::default().with_scheduler(Scheduler::JustInTime), 2);
+    home.is_mute[SHARED as usize] = true;
+    let long = long(1, 2, Span::secs(100));
+    let source = home.submit(vec![set(1, 1), maybe(SHARED, 1), long, set(SHARED, 1)]);
+    let failing = home.submit(vec![set(SHARED, 2)]);
+    let waiting = home.submit(vec![maybe(SHARED, 3)]);
+    home.pass(at(100));
+    home.flip(SHARED as usize);
+    home.pass(at(90_000));
+    let aborted =
+        |it: &Event<u8>| matches!(it, Event::Aborted { routine, .. } if *routine == failing);
+    let aborted = home.events.iter().find(|it| aborted(&it.1)).map(|it| it.0);
+    assert!(aborted.is_some() && home.committed(source).is_none());
+    assert_eq!(home.committed(waiting), aborted, "{:?}", home.events);
+}
+
 #[test]
 fn a_lease_that_takes_too_long_ends() {
     let (mut home, _) = home(Config::default());
