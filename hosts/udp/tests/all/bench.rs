@@ -36,7 +36,10 @@ pub(crate) fn setup(id: u64, seeds: &[SocketAddr]) -> Setup {
 
 impl Node {
     pub(crate) async fn start(setup: Setup) -> Self {
-        let handle = Host::start(setup).await.unwrap();
+        Self::of(Host::start(setup).await.unwrap())
+    }
+
+    pub(crate) fn of(handle: Handle) -> Self {
         let events = handle.events_from_oldest();
         Self { handle, events }
     }

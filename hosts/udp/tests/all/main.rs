@@ -24,5 +24,6 @@ mod host;
 mod hostile;
 mod network;
 mod places;
+mod power;
 mod sections;
 mod starts;
