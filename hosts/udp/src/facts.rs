@@ -5,7 +5,7 @@ use core::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use selvedge::{Coordination, Fact, Node};
+use selvedge::{Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
 use selvedge_core::{Effect, Incarnation, Member, NodeId};
 use selvedge_groups::Start;
@@ -96,27 +96,24 @@ impl Facts {
         }
     }
 
-    /// The stored state of the node in k-groups, and the way in which it continues. A first start
-    /// and this life are stored when this returns, so before another node learns of them.
+    /// The stored facts of the node in k-groups. The first start, which is `start` if nothing is
+    /// stored, and this life are stored when this returns, so before another node learns of them.
     pub(crate) fn restore(
         mut self,
         me: Member,
-        coordination: &mut Coordination,
+        start: Start,
     ) -> Result<(Keeping, Vec<Fact>), StoreError> {
         let mut facts = Vec::new();
+        let mut is_fresh = start == Start::Fresh;
         if let Some(Found { base, facts: since }) = self.found.take() {
             if base.me.id != me.id {
                 let (asked, found) = (me.id, base.me.id);
                 return Err(StoreError::OtherNode { asked, found });
             }
-            coordination.start = match base.is_fresh {
-                true => Start::Fresh,
-                false => Start::Restarted,
-            };
+            is_fresh = base.is_fresh;
             facts = base.facts;
             facts.extend(since);
         }
-        let is_fresh = coordination.start == Start::Fresh;
         let base = Base {
             me,
             is_fresh,
@@ -158,6 +155,14 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
+    /// The start of the node's first life.
+    pub(crate) const fn start(&self) -> Start {
+        match self.is_fresh {
+            true => Start::Fresh,
+            false => Start::Restarted,
+        }
+    }
+
     /// Holds back effects of k-groups until the facts before them and their life are stored: the
     /// first effect of a life waits like a fact. Returns an effect that need not wait.
     pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {

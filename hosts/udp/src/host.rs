@@ -74,7 +74,8 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     };
     let facts = match (&setup.coordination, setup.memory) {
         (None, _) => None,
-        (Some(_), Some(memory)) => memory.open()?,
+        // A disk may be slow, and other tasks share the thread.
+        (Some(_), Some(memory)) => blocking(move || memory.open()).await??,
         (Some(_), None) => return Err(HostError::NoState),
     };
     let incarnation = facts
@@ -109,7 +110,9 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         machine = match facts {
             None => machine.groups(coordination),
             Some(facts) => {
-                let (kept, facts) = facts.restore(me, &mut coordination)?;
+                let start = coordination.start;
+                let (kept, facts) = blocking(move || facts.restore(me, start)).await??;
+                coordination.start = kept.start();
                 keeping = Some(kept);
                 machine.restored_groups(coordination, facts)
             }
@@ -177,6 +180,14 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         watches: Watches::default(),
     };
     Ok((handle, task))
+}
+
+/// Does work that waits for a disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, HostError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|aborted| HostError::Thread(aborted.into()))
 }
 
 /// The settings with frames no longer than those of membership.
