@@ -11,7 +11,7 @@ mod site;
 mod stage;
 mod svg;
 
-pub use course::{Arrival, Course, Darkness, Lead, Run};
+pub use course::{Arrival, Blackout, Course, Darkness, Lead, Run};
 pub use judge::judge_building;
 pub use run::{Building, building};
 pub use site::{Which, domain};

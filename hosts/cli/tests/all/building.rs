@@ -6,7 +6,8 @@
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
-    Arrival, Course, Darkness, Lead, Plan, Which, building_page, groups_over_time, judge_building,
+    Arrival, Blackout, Course, Darkness, Lead, Plan, Which, building_page, groups_over_time,
+    judge_building,
 };
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_groups as groups;
@@ -109,6 +110,10 @@ fn smooth() -> Course {
             );
         }
     }
+    course.blackout = Some(Blackout {
+        from: at(7_500),
+        back: Some(at(8_500)),
+    });
     course.moves.insert((VISITOR.group(), 4), at(7_000));
     course.asked = [(EVENING, 3), (AIRING, 3)].into();
     course.counted = Some(Which::ALL.map(|it| (it, 3)).into());
@@ -134,9 +139,26 @@ fn a_smooth_course_keeps_every_promise_of_the_building() {
 #[test]
 fn a_building_in_which_nothing_happens_keeps_no_promise() {
     let all = [
-        "order", "once", "ends", "heirs", "dark", "gap", "epoch", "count",
+        "order", "once", "ends", "heirs", "dark", "blackout", "gap", "epoch", "count",
     ];
     assert_eq!(broken(|it| *it = Course::default()), all);
+}
+
+#[test]
+fn a_routine_that_begins_again_after_a_blackout_has_lost_its_state() {
+    let again = |course: &mut Course| {
+        let runs = course.runs.get_mut(&EVENING).unwrap();
+        let third = runs.remove(&3).unwrap();
+        runs.insert(1, third);
+        course.asked.insert(EVENING, 2);
+        course.counted.as_mut().unwrap().insert(EVENING, 2);
+    };
+    assert_eq!(broken(again), ["blackout"]);
+    let early = |course: &mut Course| {
+        course.blackout.as_mut().unwrap().back = Some(at(9_500));
+    };
+    assert_eq!(broken(early), ["blackout"]);
+    assert_eq!(broken(|it| it.blackout = None), ["blackout"]);
 }
 
 /// A command of one routine between two commands of another routine that shares some device.
@@ -229,10 +251,19 @@ fn a_routine_that_rests_while_it_is_dark_breaks_a_promise() {
 
 #[test]
 fn a_time_without_runs_that_is_too_long_breaks_a_promise() {
-    let table = judge_building(&plan(), &smooth());
-    let gap = table.iter().find(|it| it.id == "building-gap").unwrap();
+    let gap = |course: &Course| {
+        let table = judge_building(&plan(), course).into_iter();
+        table.filter(|it| it.id == "building-gap").last().unwrap()
+    };
     // From the end of the second round to the end of the next one.
-    assert_eq!(gap.seen, Some(3.8));
+    let powered = Course {
+        blackout: None,
+        ..smooth()
+    };
+    assert_eq!(gap(&powered).seen, Some(3.8));
+    // The time without power does not count: now it is the time before the second round.
+    let gap = gap(&smooth());
+    assert_eq!(gap.seen, Some(3.3));
     let long = Span::micros((gap.limit * 1e6) as u64);
     let late = |more: Span| {
         broken(|it| {

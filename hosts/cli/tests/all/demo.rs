@@ -100,7 +100,7 @@ fn the_demo_judges_itself_and_draws_its_page() {
 #[test]
 fn the_building_judges_itself_and_draws_its_page() {
     let demo = run(&["demo", "building"], true);
-    assert_eq!((demo.ids().len(), demo.ids()[0]), (8, "building-order"));
+    assert_eq!((demo.ids().len(), demo.ids()[0]), (9, "building-order"));
     demo.unbroken("building-order");
     // This does not depend on time.
     let ring = demo.row("building-once");
@@ -108,7 +108,9 @@ fn the_building_judges_itself_and_draws_its_page() {
     demo.page_needs_nothing_else();
     assert!(
         demo.notified.contains("goes dark")
-            && demo.notified.contains("restart without their memory")
+            && demo
+                .notified
+                .contains("all nodes are back with what they stored")
     );
     assert!(demo.page.contains("A building without a hub") && demo.page.contains("class=\"band"));
 }

@@ -62,8 +62,17 @@ pub struct Darkness {
     pub from: Time,
     /// The time when all others knew that both nodes had failed.
     pub known: Option<Time>,
-    /// The time when its nodes restarted without their memory.
+    /// The time when its nodes restarted.
     pub until: Option<Time>,
+    /// The time when all nodes listed all again.
+    pub back: Option<Time>,
+}
+
+/// A power failure of the whole building.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blackout {
+    /// The time of the failure.
+    pub from: Time,
     /// The time when all nodes listed all again.
     pub back: Option<Time>,
 }
@@ -85,6 +94,8 @@ pub struct Course {
     pub moves: BTreeMap<(GroupId, u64), Time>,
     /// The domain that failed.
     pub dark: Option<Darkness>,
+    /// The power failure of all nodes.
+    pub blackout: Option<Blackout>,
     /// The times when epochs began, by the system's clock.
     pub epochs: Vec<Time>,
     /// The number of runs of each routine that the map counts.
@@ -180,6 +191,14 @@ impl Course {
     #[must_use]
     pub fn wished(&self, routine: Which) -> u64 {
         self.asked.get(&routine).copied().unwrap_or_default()
+    }
+
+    /// The number of runs of a routine that began before a time, by their numbers.
+    #[must_use]
+    pub fn begun_before(&self, routine: Which, time: Time) -> u64 {
+        let runs = self.runs.get(&routine).into_iter().flatten();
+        let begun = runs.filter(|it| it.1.began.is_some_and(|at| at < time));
+        begun.map(|it| *it.0).max().unwrap_or_default()
     }
 
     /// The times of epochs that began while runs were requested.

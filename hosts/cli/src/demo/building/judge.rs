@@ -25,6 +25,7 @@ pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
         judge.all_end().timed(),
         judge.taken_over().timed(),
         judge.in_the_dark().timed(),
+        judge.after_blackout().timed(),
         judge.gap(),
         judge.epoch().timed(),
         judge.count().timed(),
@@ -187,8 +188,43 @@ impl Judge<'_> {
         )
     }
 
+    /// Judges that runs went on where they were when all nodes lost power. A group that has lost
+    /// its state would number its runs from the beginning. A run that was under way may be the last.
+    fn after_blackout(self) -> Promise {
+        let course = self.course;
+        let times = course.blackout.and_then(|it| Some((it.from, it.back?)));
+        let goes_on = |it| {
+            times.is_some_and(|(from, back)| {
+                let before = course.begun_before(it, from);
+                let runs = course.runs.get(&it).into_iter().flatten();
+                let mut later = runs.filter(|it| *it.0 >= before);
+                before > 0 && later.any(|it| it.1.ended.is_some_and(|end| end.0 > back))
+            })
+        };
+        let lost = Which::ALL.into_iter().filter(|it| !goes_on(*it)).count();
+        let why = times.map_or_else(
+            || "not all nodes failed, or not all came back".to_owned(),
+            |(from, back)| {
+                let runs = Which::ALL.map(|it| format!("{} {it}", course.begun_before(it, from)));
+                format!(
+                    "all nodes lost power together after {} runs, and listed each other again after {:.2} s",
+                    runs.join(", "),
+                    span(back.since(from))
+                )
+            },
+        );
+        none(
+            "building-blackout",
+            "routines that did not go on after all nodes lost power",
+            "routines",
+            lost,
+            why,
+        )
+    }
+
     fn gap(self) -> Promise {
         let course = self.course;
+        let blackout = course.blackout.and_then(|it| Some((it.from, it.back?)));
         let opened = course.opened.unwrap_or_default();
         let closed = course.closed.unwrap_or(course.end);
         let mut ends: Vec<Time> = Which::ALL
@@ -199,7 +235,13 @@ impl Judge<'_> {
         ends.push(closed);
         ends.sort_unstable();
         let starts = [opened].into_iter().chain(ends.iter().copied());
-        let gaps = starts.zip(&ends).map(|(from, to)| to.since(from));
+        // Not while no node was there.
+        let gaps = starts.zip(&ends).flat_map(|(from, &to)| match blackout {
+            Some((dark, back)) if from < back && dark < to => {
+                [dark.max(from).since(from), to.max(back).since(back)]
+            }
+            Some(_) | None => [to.since(from), Span::ZERO],
+        });
         let longest = gaps.max().filter(|_| ends.len() > 1);
         let Limits {
             gap: limit, why, ..

@@ -16,7 +16,7 @@ use selvedge_kgroup::TriggerId;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::course::{Course, Darkness};
+use super::course::{Blackout, Course, Darkness};
 use super::judge::judge_building;
 use super::limits::{Limits, PAUSE};
 use super::site::{DOOR, EPOCH, NODES, OPEN, RUNS, STAGGER, Which, domain, site};
@@ -73,7 +73,7 @@ pub async fn building<W: Write>(
     };
     let seed = seed.wrapping_mul(1_000);
     let mut play = Play {
-        stage: Stage::new(plan.clone(), site, seed).await?,
+        stage: Stage::new(plan.clone(), site, seed)?,
         period,
         limits: Limits::new(&plan),
         narrator,
@@ -84,6 +84,7 @@ pub async fn building<W: Write>(
     play.open(seed).await?;
     play.go_dark().await;
     play.come_back().await?;
+    play.black_out().await?;
     play.close().await;
     let course = play.end().await;
     let table = judge_building(&plan, &course);
@@ -199,7 +200,7 @@ impl<W: Write> Play<W> {
         }
         let [one, two] = nodes;
         self.say(&format!(
-            "nodes {one} and {two} restart without their memory; {ends} runs ended without them"
+            "nodes {one} and {two} restart; {ends} runs ended without them"
         ));
         self.wait(self.limits.back, |play| play.stage.right() as u64 == NODES)
             .await;
@@ -207,6 +208,31 @@ impl<W: Write> Play<W> {
             let back = self.now();
             self.change_darkness(|it| it.back = Some(back));
         }
+        Ok(())
+    }
+
+    /// Cuts the power of all nodes at once, and starts them in another order than before.
+    async fn black_out(&mut self) -> Result<(), HostError> {
+        let all = || (1..=NODES).map(NodeId);
+        let from = self.now();
+        self.shared().course().blackout = Some(Blackout { from, back: None });
+        self.stage.go_dark(all()).await;
+        self.say("the power fails in the whole building: all nodes stop together");
+        for node in all().rev() {
+            self.stage.start(node).await?;
+        }
+        self.wait(self.limits.join, |play| play.stage.right() as u64 == NODES)
+            .await;
+        let back = self.now();
+        if self.stage.right() as u64 == NODES {
+            self.shared().course().blackout = Some(Blackout {
+                from,
+                back: Some(back),
+            });
+        }
+        self.say("all nodes are back with what they stored, and runs go on");
+        self.wait(self.limits.each, |play| play.since_all_ended(back))
+            .await;
         Ok(())
     }
 
@@ -358,10 +384,13 @@ async fn request(
         }
         let before = shared.course().ended(routine);
         // A repetition is the same request, at any node.
-        while let Some(node) = pick(&shared, &mut rng) {
-            let asked = timeout((period * 10).into(), node.trigger(routine.group(), id));
-            if matches!(asked.await, Ok(Ok(()))) {
-                break;
+        loop {
+            // None is up while the whole building is dark.
+            if let Some(node) = pick(&shared, &mut rng) {
+                let asked = timeout((period * 10).into(), node.trigger(routine.group(), id));
+                if matches!(asked.await, Ok(Ok(()))) {
+                    break;
+                }
             }
             sleep(some(period, 1, 2, &mut rng)).await;
         }

@@ -3,23 +3,21 @@
 use core::num::NonZeroUsize;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use selvedge::Coordination;
 use selvedge_core::shared::{self, RecvError};
-use selvedge_core::{Incarnation, NodeId, Time};
-use selvedge_groups::{
-    Start,
-    store::{Expected, Stored},
-};
+use selvedge_core::{NodeId, Time};
+use selvedge_groups::store::{Expected, Stored};
 use selvedge_kgroup::devices;
 use selvedge_kgroup::routines::RoutineEvent;
 use selvedge_kgroup::{Event, LeaderEvent, Outcome, Site};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::faults::{FaultControl, Faulty};
 use selvedge_udp::transport::Udp;
-use selvedge_udp::{Clock, Events, Handle, Host, HostError, NodeEvent, Setup, new_life};
-use tokio::task::JoinHandle;
+use selvedge_udp::{Clock, Events, Handle, Host, HostError, NodeEvent, Setup};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::course::Course;
@@ -69,8 +67,8 @@ pub(super) struct Stage {
     pub(super) shared: Arc<Shared>,
     plan: Plan,
     site: Arc<Site>,
-    /// The first life of every node.
-    first_life: Incarnation,
+    /// A temporary folder with the folders of the nodes.
+    folder: PathBuf,
     seed: u64,
     keyring: Keyring,
     faults: FaultControl,
@@ -81,8 +79,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    pub(super) async fn new(plan: Plan, site: Site, seed: u64) -> Result<Self, HostError> {
-        let first_life = new_life().await.map_err(HostError::Entropy)?;
+    pub(super) fn new(plan: Plan, site: Site, seed: u64) -> Result<Self, HostError> {
+        let name = format!("selvedge-building-{}-{seed}", std::process::id());
         let clock = Clock::start();
         let shared = Shared {
             rooms: Rooms::new(clock),
@@ -94,7 +92,7 @@ impl Stage {
             shared: Arc::new(shared),
             plan,
             site: Arc::new(site),
-            first_life,
+            folder: std::env::temp_dir().join(name),
             seed,
             keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
             faults: FaultControl::new(Loopback.faults()),
@@ -104,16 +102,9 @@ impl Stage {
         })
     }
 
-    /// Starts a node, without memory of an earlier life.
+    /// Starts a node with what its earlier lives stored.
     pub(super) async fn start(&mut self, node: NodeId) -> Result<(), HostError> {
         let former = self.addresses.get(&node).copied();
-        let (life, start) = match former {
-            None => (self.first_life, Start::Fresh),
-            Some(_) => (
-                new_life().await.map_err(HostError::Entropy)?,
-                Start::Restarted,
-            ),
-        };
         let unspecified = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
         let listen = former.unwrap_or(unspecified);
         let socket = self.ground.socket(node, former);
@@ -123,16 +114,13 @@ impl Stage {
         })?;
         self.seed = self.seed.wrapping_add(1);
         let period = self.plan.config.period;
-        let coordination = Coordination::new(Arc::clone(&self.site))
-            .with_config(settings(period))
-            .with_start(start);
+        let coordination = Coordination::new(Arc::clone(&self.site)).with_config(settings(period));
         let setup = Setup::new(node, listen)
-            .life(life)
             .transport(Faulty::new(Udp::bound(socket), &self.faults, self.seed))
             .seeds(self.addresses.values().copied())
             .membership(self.plan.config.clone())
             .coordination(coordination, period * EPOCH)
-            .stateless()
+            .state(self.folder.join(node.0.to_string()))
             .seal(Seal::new(self.keyring.clone(), "building"))
             .random_seed(self.seed)
             .clock(self.clock)
@@ -152,18 +140,20 @@ impl Stage {
         Ok(())
     }
 
-    /// Cuts the power: the nodes stop, and the application there, too.
-    pub(super) async fn go_dark(&mut self, nodes: [NodeId; 2]) {
+    /// Cuts the power: the nodes stop together, and the application there, too.
+    pub(super) async fn go_dark(&mut self, nodes: impl IntoIterator<Item = NodeId>) {
+        let mut stops = JoinSet::new();
         for node in nodes {
             let handle = self.shared.handles().remove(&node);
             if let Some(working) = self.working.remove(&node) {
                 working.abort();
             }
             if let Some(handle) = handle {
-                handle.kill().await;
+                stops.spawn(async move { handle.kill().await });
             }
             self.shared.course().goes_down(node, self.clock.now());
         }
+        stops.join_all().await;
     }
 
     /// The number of nodes that list exactly the live nodes, each in its present life.
@@ -177,6 +167,13 @@ impl Stage {
             live == truth
         };
         up.values().filter(is_right).count()
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // It may never have been made.
+        let _gone = std::fs::remove_dir_all(&self.folder).is_ok();
     }
 }
 

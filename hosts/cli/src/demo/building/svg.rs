@@ -23,7 +23,9 @@ pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
     let dark = course.dark.as_ref();
     let dark = dark.map_or_else(String::new, |it| {
         let [one, two] = it.nodes;
-        format!(" Nodes {one} and {two} went dark, and came back without their memory.")
+        format!(
+            " Nodes {one} and {two} went dark, and came back. Then all nodes lost power together."
+        )
     });
     let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
     let story = format!(
@@ -147,6 +149,9 @@ fn turns(course: &Course, time: Timeline) -> Markup {
             @let [one, two] = dark.nodes;
             (time.turn(seconds(dark.from), &format!("nodes {one} and {two} go dark"), false))
             @if let Some(at) = dark.until { (time.turn(seconds(at), "they come back", false)) }
+        }
+        @if let Some(blackout) = &course.blackout {
+            (time.turn(seconds(blackout.from), "all nodes lose power", false))
         }
     }
 }
