@@ -141,8 +141,8 @@
 //!
 //! | when | it |
 //! |---|---|
-//! | it begins | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a generation of the site, and stores a mark that it did; else [`Start::Restarted`](selvedge_groups::Start::Restarted). Then [`Command::SetEpoch`] |
-//! | it stores facts, and begins again | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below |
+//! | it stores facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below. Then [`Command::SetEpoch`] |
+//! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a generation of the site; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
 //! | membership reports a node | passes it on |

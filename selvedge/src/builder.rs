@@ -75,7 +75,7 @@ impl Builder {
     /// [`kgroup::Command::SetEpoch`](selvedge_kgroup::Command::SetEpoch) before it joins, and again in each
     /// epoch. Its facts ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that
     /// store, see [`restored_groups`](Self::restored_groups); other hosts ignore them and let each
-    /// later start begin [again](selvedge_groups::Start::Restarted).
+    /// later life be [`Restarted`](selvedge_groups::Start::Restarted).
     #[cfg(feature = "kgroup")]
     #[must_use]
     pub fn groups(mut self, coordination: Coordination) -> Self {
@@ -86,7 +86,7 @@ impl Builder {
     /// Does as [`groups`](Self::groups), for a host that stores each [`Fact`] before it carries out
     /// the effects of k-groups behind it. `facts` are the facts of all lives until now, in order, or
     /// the [`stored`](selvedge_groups::Groups::stored) ones that replace them; then `coordination`
-    /// begins as it did when the host began to store.
+    /// has the start with which the host began to store.
     #[cfg(feature = "kgroup")]
     #[must_use]
     pub fn restored_groups(mut self, coordination: Coordination, facts: Vec<Fact>) -> Self {

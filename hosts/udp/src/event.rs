@@ -50,7 +50,7 @@ pub enum NodeEvent {
     Unsent(Unsent),
     /// A send succeeded after [`Unsent`](Self::Unsent).
     SentAgain,
-    /// The disk does not store the node's promises in k-groups ([`Setup::facts`](crate::Setup::facts)),
+    /// The disk does not store the node's promises in k-groups ([`Setup::state`](crate::Setup::state)),
     /// for this reason. The node ends.
     Unstored(String),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh only:

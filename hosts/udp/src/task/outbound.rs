@@ -133,7 +133,7 @@ impl Task {
     }
 
     fn on_groups(&mut self, event: kgroup::Event) {
-        // Without a store each start begins again.
+        // Without a folder each life starts without memory.
         if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }
