@@ -252,8 +252,8 @@ fn a_routine_that_rests_while_it_is_dark_breaks_a_promise() {
 #[test]
 fn a_time_without_runs_that_is_too_long_breaks_a_promise() {
     let gap = |course: &Course| {
-        let table = judge_building(&plan(), course).into_iter();
-        table.filter(|it| it.id == "building-gap").last().unwrap()
+        let mut table = judge_building(&plan(), course).into_iter();
+        table.find(|it| it.id == "building-gap").unwrap()
     };
     // From the end of the second round to the end of the next one.
     let powered = Course {
