@@ -96,7 +96,7 @@ impl StorageBackend for Drive {
         let mut image = self.image()?;
         let nth = self.power.writes.fetch_add(1, Ordering::SeqCst) + 1;
         // Of two cuts one comes just before the disk is done, and one just after.
-        if nth < self.power.cut_at || nth % 2 == 0 {
+        if nth < self.power.cut_at || nth.is_multiple_of(2) {
             image.synced = image.now.clone();
         }
         drop(image);
