@@ -70,7 +70,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let is_last = lost >= usize::from(self.plan.selection().failures);
             Span(self.config.patience.0 / if is_last { 4 } else { 1 })
         } else if is_due && !is_armed {
-            Span(self.config.stagger.0 / 256 * stagger(group))
+            let spread = Span(self.config.stagger.0 / 256 * stagger(group));
+            Span(self.config.change_delay.0.saturating_add(spread.0))
         } else {
             return;
         };

@@ -14,7 +14,10 @@ pub struct Config {
     /// replaces members that failed or left, and a quarter of it where these are as many as may
     /// fail. Default 1 s.
     pub patience: Span,
-    /// The time over which the groups' changes at the beginning of an epoch are spread: any.
+    /// The shortest time from the beginning of an epoch to a group's change: any. In it the members
+    /// elect a leader and decide, however short epochs are. Default 1 s.
+    pub change_delay: Span,
+    /// The time over which the groups' changes are spread after that: any.
     /// Default 10 s.
     pub stagger: Span,
     /// The number of failed or left members at which a leader chooses others: from 1; one above the
@@ -41,6 +44,7 @@ impl Config {
         Self {
             replica: selvedge_replica::Config::new(),
             patience: Span::secs(1),
+            change_delay: Span::secs(1),
             stagger: Span::secs(10),
             replace_after: 2,
             groups: 1_024,
@@ -51,6 +55,7 @@ impl Config {
     selvedge_core::with_settings! {
         with_replica replica: selvedge_replica::Config,
         with_patience patience: Span,
+        with_change_delay change_delay: Span,
         with_stagger stagger: Span,
         with_replace_after replace_after: u8,
         with_groups groups: u16,

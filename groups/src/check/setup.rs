@@ -289,6 +289,7 @@ impl World {
         let config = Config::new()
             .with_replica(replica)
             .with_replace_after(1)
+            .with_change_delay(Span::ZERO)
             .with_stagger(Span::ZERO)
             .with_groups(1)
             .with_leader_hints(1);

@@ -2,10 +2,10 @@
 
 use selvedge_core::{Delta, Member, NodeId, Sha256Sortition, Span};
 use selvedge_groups::{
-    GroupId, Item,
+    self as groups, GroupId, Item,
     store::{Expected, Operation, StoreAnswer, StoreCommand, StoreEvent, Stored},
 };
-use selvedge_kgroup::{Answer, Command, Event, Kgroup, Payload, Site};
+use selvedge_kgroup::{Answer, Command, Config, Event, Kgroup, Payload, Site};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;
@@ -221,7 +221,11 @@ fn a_member_that_was_cut_off_finds_its_group_by_way_of_the_founders() {
 /// The leader's last message comes after the news that it failed, and no node asks for anything.
 #[test]
 fn a_leader_that_is_dead_is_not_followed_for_ever() {
-    let mut house = house(3, 5);
+    // Before another member stands, so that the dead leader changes members.
+    let groups = groups::Config::new().with_change_delay(Span::ZERO);
+    let config = Config::new().with_groups(groups);
+    let mut house = Building::with_config(config, 3, (5, 2, 1), Link::default(), []);
+    house.run(Span::secs(15));
     let dead = house.leader(CLUSTER)[0];
     let ended = house.member(dead);
     let follows = |it: &(usize, &Kgroup)| {

@@ -93,6 +93,7 @@ impl Settings {
         };
         let groups = groups::Config::new()
             .with_patience(Span::millis(pick(&[500, 1_000], 0)))
+            .with_change_delay(Span::ZERO)
             .with_stagger(Span::millis(pick(&[0, 1_000, 4_000], 1)))
             .with_replace_after(if self.variant & 128 == 128 { 2 } else { 1 })
             .with_groups(if self.is_hostile { FEW_GROUPS } else { 1_024 })

@@ -191,6 +191,7 @@ pub(crate) fn settings(period: Span) -> Config {
                         .with_commit_delay(Span(period.0 / 10)),
                 )
                 .with_patience(period * PATIENCE)
+                .with_change_delay(period)
                 .with_stagger(period * STAGGER),
         )
         .with_devices(

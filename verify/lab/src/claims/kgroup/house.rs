@@ -96,6 +96,7 @@ fn config(replace_after: u8) -> Config {
         .with_replica(replica)
         .with_replace_after(replace_after)
         // All groups change as soon as an epoch begins.
+        .with_change_delay(Span::ZERO)
         .with_stagger(Span::ZERO);
     Config::new()
         .with_groups(groups)
