@@ -53,6 +53,11 @@ pub enum NodeEvent {
     /// The disk does not store the node's promises in k-groups ([`Setup::state`](crate::Setup::state)),
     /// for this reason. The node ends.
     Unstored(String),
+    /// A member has another site than this node, so their k-groups never mix. At most one event for
+    /// each life of a member and each of its sites. Requests to k-groups are refused
+    /// ([`Reject::OtherSite`](crate::Reject::OtherSite)) while so many members have other sites that
+    /// too few are left for an answer.
+    OtherSite(OtherSite),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh only:
     /// in the clear such processes take later and later lives, and each is an
     /// [`Identified`](selvedge_membership::Event::Identified).
@@ -66,6 +71,17 @@ pub struct Unsent {
     pub in_a_row: u64,
     /// The error of the last one.
     pub error: String,
+}
+
+/// A member with another [site](selvedge_kgroup::Site).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherSite {
+    /// The member.
+    pub member: Member,
+    /// The digest of its site.
+    pub found: u32,
+    /// The digest of this node's site.
+    pub own: u32,
 }
 
 /// A second process with this node's id.

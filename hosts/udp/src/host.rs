@@ -21,6 +21,7 @@ use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
 use crate::setup::Setup;
+use crate::sites::Sites;
 use crate::task::{Epochs, Progress, Task};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
@@ -147,6 +148,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         publisher: Publisher::new(port, state),
         gates: Gates::default(),
         pending: Pending::default(),
+        sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
         keeping,
         sealing,

@@ -57,7 +57,7 @@
 //! | [`Handle::wait_for`] | the published state is as wanted | the same |
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
 //! | [`Handle::elect`], [`Handle::set_max_lives`], [`Handle::set_bounds`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
-//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request |
+//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request, and so do members with other sites ([`Reject::OtherSite`]) |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
@@ -209,6 +209,7 @@ mod seeds;
 mod sends;
 mod service;
 mod setup;
+mod sites;
 mod task;
 pub mod traffic;
 mod watch;
@@ -230,7 +231,7 @@ pub use watch::Watch;
 /// The addresses of members, and news about seeds and about this node itself.
 pub mod discovery {
     pub use crate::directory::Directory;
-    pub use crate::event::{Twin, Unsent};
+    pub use crate::event::{OtherSite, Twin, Unsent};
     pub use crate::seeds::{SeedFound, SeedNews};
 }
 

@@ -75,10 +75,10 @@ impl Pending {
         None
     }
 
-    /// Drops all requests of the former life.
-    pub(crate) fn begin_again(&mut self) {
+    /// Refuses all requests.
+    pub(crate) fn refuse_all(&mut self, why: Reject) {
         for reply in core::mem::take(&mut self.waiting).into_values().flatten() {
-            reply.send(Err(Reject::NewLife));
+            reply.send(Err(why));
         }
     }
 }

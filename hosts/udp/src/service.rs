@@ -11,6 +11,7 @@ use selvedge_kgroup::TriggerId;
 use thiserror::Error;
 
 use crate::Observed;
+use crate::event::OtherSite;
 use crate::gates::{Gate, Settings};
 
 /// The types of commands and answers between handles and the task.
@@ -82,6 +83,12 @@ pub enum Reject {
         "the node began a new life before the group answered: ask again, a change may have been made"
     )]
     NewLife,
+    /// Members have other sites, and too few are left for an answer of a group.
+    #[error(
+        "{} has a site with the digest {:08x}, and this node has {:08x}; too few nodes have this one for an answer: \
+         start all nodes with one site", .0.member, .0.found, .0.own
+    )]
+    OtherSite(OtherSite),
 }
 
 /// The reason why a command was not carried out: it was refused, or the node has stopped.

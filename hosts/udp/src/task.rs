@@ -30,6 +30,7 @@ use crate::sealing::Sealing;
 use crate::seeds::{self, Found, Lookups, SeedFound, Turns};
 use crate::sends::Sends;
 use crate::service::{Answer, Command, NodeService, Reject};
+use crate::sites::Sites;
 use crate::traffic::Traffic;
 use crate::transport::Datagrams;
 use crate::{Clock, NodeEvent, address, clock};
@@ -55,6 +56,7 @@ pub(crate) struct Task {
     pub(crate) publisher: Publisher,
     pub(crate) gates: Gates,
     pub(crate) pending: Pending,
+    pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) sealing: Option<Sealing>,
@@ -221,6 +223,9 @@ impl Task {
                 reply.send(Ok(Answer::Members(members.collect())));
             }
             Command::Group { group, question } => {
+                if let Some(other) = self.sites.alone() {
+                    return reply.send(Err(Reject::OtherSite(other)));
+                }
                 let (asked, command) = self.pending.request(group, question);
                 match self.command(selvedge::Command::Groups(command)) {
                     Ok(()) => self.pending.wait(asked, reply),

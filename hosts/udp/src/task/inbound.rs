@@ -4,13 +4,17 @@ use std::io;
 use std::net::SocketAddr;
 
 use selvedge::{Message, decode, frame};
-use selvedge_core::wire::SEALED;
-use selvedge_core::{Input, Member};
+use selvedge_core::wire::{List, SEALED};
+use selvedge_core::{Effect, Input, Member};
+use selvedge_groups as groups;
 use selvedge_membership::KIND;
 use selvedge_seal::Unopened;
 
 use super::Task;
+use crate::NodeEvent;
 use crate::notice::{self, Notice};
+use crate::service::Reject;
+use crate::sites::Sites;
 
 /// The number of waiting datagrams that are received before a due timer.
 const BURST: usize = 64;
@@ -94,6 +98,8 @@ impl Task {
 
     async fn deliver(&mut self, from: Member, message: Message, source: SocketAddr) {
         let effects = &mut self.effects;
+        let is_of_groups = matches!(message, Message::Groups(_));
+        let has_items = matches!(&message, Message::Groups(it) if !it.items.is_empty());
         let taken = self.driver.step_into(
             self.clock.now(),
             &mut self.rng,
@@ -101,9 +107,10 @@ impl Task {
             effects,
         );
         match taken {
+            Ok(()) if is_of_groups => self.sites.on_taken(from, self.driver.machine()),
             Ok(()) => {}
             Err(reject) if reject.is_untimely() => return self.traffic.untimely.add(1),
-            Err(_) => return self.traffic.refused.add(1),
+            Err(reject) => return self.on_refused((from, has_items), &reject, source).await,
         }
         let machine = self.driver.machine().membership();
         if machine
@@ -113,6 +120,35 @@ impl Task {
             self.directory
                 .receive(from, source, |id| machine.member(id).is_some());
             self.look_for_itself(source);
+        }
+        self.carry_out(Some((from.id, source))).await;
+    }
+
+    /// Handles a refused message. A member with another site refuses this node's messages, too: it
+    /// receives an empty one, which shows this node's site, so that its requests do not wait in vain.
+    async fn on_refused(
+        &mut self,
+        (from, has_items): (Member, bool),
+        reject: &selvedge::Reject,
+        source: SocketAddr,
+    ) {
+        self.traffic.refused.add(1);
+        let Some(other) = Sites::of_refused(from, reject) else {
+            return;
+        };
+        if self.sites.note(other, self.driver.machine()) {
+            self.emit(NodeEvent::OtherSite(other));
+            if let Some(other) = self.sites.alone() {
+                self.pending.refuse_all(Reject::OtherSite(other));
+            }
+        }
+        // An empty one has no answer, or two nodes would answer each other for ever.
+        if has_items {
+            let message = Message::Groups(groups::Message {
+                plan: other.own,
+                items: List::new(),
+            });
+            self.effects.push(Effect::Send { to: from, message });
         }
         self.carry_out(Some((from.id, source))).await;
     }

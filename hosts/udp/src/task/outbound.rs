@@ -12,6 +12,8 @@ use super::Task;
 use crate::directory::Directory;
 use crate::event::NodeEvent;
 use crate::facts::Waiting;
+use crate::service::Reject;
+use crate::sites::Sites;
 use crate::{MAX_NODE_ID, address};
 
 /// The number of present seeds that are skipped at a time: each check takes a scan of all members.
@@ -120,7 +122,8 @@ impl Task {
             selvedge::Event::Sections(event) => self.gates.on_event(event),
             selvedge::Event::Present(_) => {
                 self.gates.begin_again();
-                self.pending.begin_again();
+                self.pending.refuse_all(Reject::NewLife);
+                self.sites = Sites::default();
             }
             selvedge::Event::Groups(event) => self.on_groups(event),
             #[cfg(feature = "estimate")]

@@ -338,3 +338,49 @@ async fn questions_end_with_the_node() {
     let answer = timeout(PATIENCE, asks).await.unwrap().unwrap();
     assert!(answer.is_err(), "{answer:?}");
 }
+
+/// Seven nodes, of which the last one has a device more than the others.
+#[tokio::test]
+async fn a_node_with_another_site_reports_it_and_refuses_requests() {
+    let site = |devices: u64| {
+        let nodes = (1..=7).map(|id| selvedge_groups::Node::new(id, Place::default()));
+        let devices = (0..devices).map(|it| (NodeId(LAMP.0 + it), Place::default()));
+        Site::new(Selection::new().with_failures(2), nodes, devices, 1).unwrap()
+    };
+    let mut nodes: Vec<Node> = Vec::new();
+    for id in 1..=7 {
+        let first = nodes.first().map(|it| it.address());
+        let seeds: Vec<SocketAddr> = first.into_iter().collect();
+        let site = site(if id == 7 { 2 } else { 1 });
+        let setup = bench::setup(id, &seeds)
+            .coordination(Coordination::new(site), Span::secs(3_600))
+            .stateless();
+        nodes.push(Node::start(setup).await);
+    }
+    let mut odd = nodes.pop().unwrap();
+    let is_report = |it: &NodeEvent| matches!(it, NodeEvent::OtherSite(_));
+    odd.wait_for(is_report).await;
+    let refused = timeout(PATIENCE, odd.map("doors").get("front")).await;
+    let why = refused.unwrap().unwrap_err();
+    assert!(
+        matches!(why, Error::Rejected(Reject::OtherSite(it)) if it.found != it.own),
+        "{why}"
+    );
+    assert!(why.to_string().contains("start all nodes with one site"));
+    // The others have the node in their groups, and go on without it.
+    let reported = nodes[0].wait_for(is_report).await;
+    let NodeEvent::OtherSite(other) = reported else {
+        panic!("{reported:?}");
+    };
+    assert_eq!(other.member.id, NodeId(7));
+    let stored = timeout(PATIENCE, nodes[1].map("doors").put("front", b"shut")).await;
+    assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
+    // Started again with the site of the others, it takes part.
+    odd.kill().await;
+    let setup = bench::setup(7, &[nodes[0].address()]).life(selvedge_core::Incarnation(1));
+    let again = Coordination::new(site(1)).with_start(selvedge_groups::Start::Restarted);
+    let setup = setup.coordination(again, Span::secs(3_600)).stateless();
+    let odd = Node::start(setup).await;
+    let found = timeout(PATIENCE, odd.map("doors").get("front")).await;
+    assert!(found.unwrap().unwrap().is_some());
+}
