@@ -25,9 +25,9 @@ const REACH: i32 = SPACING * 145 / 100;
 /// 625 KB/s, shared by neighbours.
 const BANDWIDTH: Option<NonZeroU64> = NonZeroU64::new(5_000_000);
 /// Devices that share a group.
-const CLUSTER: usize = 25;
+pub(super) const CLUSTER: usize = 25;
 /// Devices of a routine, which one more triggers.
-const ROUTINE: usize = 5;
+pub(super) const ROUTINE: usize = 5;
 /// Every device is pinged as often.
 pub(super) const PING: Span = Span::secs(1);
 /// Longer than any round trip.
@@ -57,6 +57,8 @@ pub(super) struct Setting {
     pub(super) alike: usize,
     /// The length of an epoch, after the first one.
     pub(super) epoch: Option<Span>,
+    /// The life in which nodes begin. Life 0 names a founder in any life: not for nodes that restart.
+    pub(super) life: u32,
 }
 
 /// Table 3.
@@ -72,6 +74,7 @@ pub(super) const PAPER: Setting = Setting {
     is_near: true,
     alike: 1,
     epoch: None,
+    life: 0,
 };
 
 pub(super) struct House {
@@ -105,7 +108,7 @@ fn config(replace_after: u8) -> Config {
 }
 
 /// Different devices at random, `count` of them.
-fn draw(rng: &mut ChaCha8Rng, devices: usize, count: usize) -> Vec<NodeId> {
+pub(super) fn draw(rng: &mut ChaCha8Rng, devices: usize, count: usize) -> Vec<NodeId> {
     let mut all: Vec<u64> = (0..devices as u64).collect();
     let picked = (0..count.min(devices)).map(|_| {
         let at = rng.below(all.len() as u64) as usize;
@@ -129,7 +132,7 @@ fn routine(sensor: NodeId, devices: &[NodeId], locking: Locking) -> Definition {
 }
 
 /// The place that is nearest to the middle of all.
-fn middle(places: &[Place]) -> Option<usize> {
+pub(super) fn middle(places: &[Place]) -> Option<usize> {
     let count = places.len().max(1) as i64;
     let centre = [0, 1, 2].map(|axis: usize| {
         let axes = places.iter().filter_map(|it| it.0.get(axis));
@@ -170,21 +173,7 @@ impl Setting {
                 site = site.with_routine(definition).map_err(Fault::network)?;
             }
         }
-        let site = Arc::new(site);
-        let net = network(seed, &building)?;
-        let mut nodes: Vec<usize> = building.smart.iter().map(|it| it.id.0 as usize).collect();
-        nodes.sort_unstable();
-        let mut house = House {
-            setting: *self,
-            net,
-            site,
-            building,
-            rng,
-            sensors,
-            nodes,
-        };
-        house.settle()?;
-        Ok(house)
+        House::new(*self, seed, rng, building, site, sensors)
     }
 }
 
@@ -207,16 +196,47 @@ fn network(seed: u64, building: &Building) -> Result<Network<Spot>, Fault> {
 }
 
 impl House {
+    /// A house of these nodes and routines, whose groups all have leaders.
+    pub(super) fn new(
+        setting: Setting,
+        seed: u64,
+        rng: ChaCha8Rng,
+        building: Building,
+        site: Site,
+        sensors: Vec<NodeId>,
+    ) -> Result<Self, Fault> {
+        let net = network(seed, &building)?;
+        let mut nodes: Vec<usize> = building.smart.iter().map(|it| it.id.0 as usize).collect();
+        nodes.sort_unstable();
+        let mut house = Self {
+            setting,
+            net,
+            site: Arc::new(site),
+            building,
+            rng,
+            sensors,
+            nodes,
+        };
+        house.settle()?;
+        Ok(house)
+    }
+
+    /// A place in its first life.
+    pub(super) fn member(&self, at: usize) -> Member {
+        Member::new(at as u64, self.setting.life)
+    }
+
+    /// A node's part as its life begins.
+    pub(super) fn node(&self, me: Member, start: Start) -> Result<Kgroup, Fault> {
+        let config = config(self.setting.replace_after);
+        Kgroup::new(me, config, Arc::clone(&self.site), start).map_err(Fault::network)
+    }
+
     fn settle(&mut self) -> Result<(), Fault> {
         for at in 0..self.building.places.len() {
-            let me = Member::new(at as u64, 0);
+            let me = self.member(at);
             let node = match self.nodes.binary_search(&at) {
-                Ok(_) => {
-                    let site = Arc::clone(&self.site);
-                    let node =
-                        Kgroup::new(me, config(self.setting.replace_after), site, Start::Fresh);
-                    Some(node.map_err(Fault::network)?)
-                }
+                Ok(_) => Some(self.node(me, Start::Fresh)?),
                 Err(_) => None,
             };
             self.net
@@ -226,7 +246,7 @@ impl House {
         for at in self.nodes.clone() {
             for other in self.nodes.clone() {
                 if other != at {
-                    self.notify(at, Delta::Joined(Member::new(other as u64, 0)))?;
+                    self.notify(at, Delta::Joined(self.member(other)))?;
                 }
             }
         }
@@ -278,7 +298,7 @@ impl House {
     /// All nodes learn that one has stopped.
     pub(super) fn ended(&mut self, at: usize) -> Result<(), Fault> {
         for other in self.nodes.clone() {
-            self.notify(other, Delta::Failed(Member::new(at as u64, 0)))?;
+            self.notify(other, Delta::Failed(self.member(at)))?;
         }
         Ok(())
     }
@@ -288,7 +308,7 @@ impl House {
     pub(super) fn stop_later(&mut self, at: usize, after: Span) -> Result<(), Fault> {
         self.nodes.retain(|it| *it != at);
         let when = self.net.now() + after;
-        let delta = Delta::Failed(Member::new(at as u64, 0));
+        let delta = Delta::Failed(self.member(at));
         let crash = [(when, Action::Crash { node: at })];
         let smart = self.building.smart.iter().map(|it| it.id.0 as usize);
         // The notice to a node that has stopped by then is lost.

@@ -115,7 +115,7 @@ fn run(house: &mut House) -> Result<(), Fault> {
 
 /// The bytes that each node sent, and that it transmitted for itself and for others, over shortest
 /// paths.
-fn spread(building: &Building, flows: &BTreeMap<(usize, usize), u64>) -> [Vec<u64>; 2] {
+pub(super) fn spread(building: &Building, flows: &BTreeMap<(usize, usize), u64>) -> [Vec<u64>; 2] {
     let count = building.places.len();
     let (mut ends, mut hops) = (vec![0; count], vec![0; count]);
     let mut ways: BTreeMap<usize, Vec<u32>> = BTreeMap::new();

@@ -55,6 +55,18 @@ impl Building {
         }
     }
 
+    /// A building of these places, each with a node.
+    pub(super) fn of_nodes(places: Vec<Place>, reach: i32) -> Self {
+        let smart = (0..).zip(&places).map(|(id, place)| Node::new(id, *place));
+        let smart = smart.collect();
+        let neighbours = connect(&places, reach);
+        Self {
+            places,
+            smart,
+            neighbours,
+        }
+    }
+
     /// The hops from a device to each.
     pub(super) fn hops(&self, from: usize) -> Vec<u32> {
         hops(&self.neighbours, from)

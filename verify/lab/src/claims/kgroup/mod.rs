@@ -3,10 +3,15 @@
 //! A building is a list of places; two in five devices are smart (table 3). K5, K6, K7 and K9 choose
 //! groups, and run nothing.
 
+mod deployment;
 mod house;
 mod k1;
 mod k10;
 mod k11;
+mod k12;
+mod k13;
+mod k14;
+mod k15;
 mod k2;
 mod k3;
 mod k4;
@@ -18,6 +23,7 @@ mod k9;
 mod lab;
 mod operations;
 mod spot;
+mod waits;
 
 use super::Claim;
 
@@ -36,5 +42,9 @@ pub fn claims() -> Vec<Claim> {
         k9::claim(),
         k10::claim(),
         k11::claim(),
+        k12::claim(),
+        k13::claim(),
+        k14::claim(),
+        k15::claim(),
     ]
 }
