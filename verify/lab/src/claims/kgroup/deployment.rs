@@ -1,7 +1,7 @@
 //! The deployment of section 7: eleven Raspberry Pis, each a node and a device.
 //!
 //! Processor time is left out, which is most of the paper's second for a quorum: a hop takes
-//! [`UNIT`]. What compares with the paper's seconds is a ratio of two delays.
+//! [`UNIT`](super::house::UNIT). A ratio of two delays compares with the paper's seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,7 +59,7 @@ pub(super) enum Rule {
     Near,
     /// Five, by hash.
     Hash,
-    /// One for all of them, in the middle.
+    /// A single node in the middle, for all of them.
     Centre,
 }
 
@@ -113,7 +113,7 @@ impl Deployment {
         }
     }
 
-    /// The Pis, whose groups all have leaders. Epochs begin at once where they have a length.
+    /// Builds the deployment; all groups have leaders. Epochs begin at once where they have a length.
     pub(super) fn house(&self, seed: u64, epoch: Option<Span>) -> Result<House, Fault> {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut building = Building::of_nodes(self.floor.places(&mut rng), REACH);
@@ -333,7 +333,7 @@ pub(super) fn pack(list: &[Span]) -> impl Iterator<Item = u64> {
         .chain(list.iter().map(|it| it.0))
 }
 
-/// One of several lists, one after another.
+/// A list of several that were packed one after another.
 pub(super) fn unpack(mut lists: &[Option<u64>], nth: usize) -> Option<Vec<f64>> {
     let mut list = None;
     for _ in 0..=nth {

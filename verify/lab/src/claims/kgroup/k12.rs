@@ -74,7 +74,7 @@ fn words(all: &[f64], digits: usize) -> String {
     all.join(" / ")
 }
 
-/// One line over another one.
+/// Divides each figure of a line by that of another line.
 fn over(above: &[f64], below: &[f64]) -> Vec<f64> {
     above.iter().zip(below).map(|(a, b)| a / b).collect()
 }

@@ -42,7 +42,7 @@ const fn deployment(floor: Floor, rule: Rule) -> Deployment {
     }
 }
 
-/// What a claim needs that counts in quorums.
+/// The experiments of a claim that counts in median replies of a quorum.
 pub(super) fn experiments() -> impl Iterator<Item = Experiment> {
     FLOORS.into_iter().flat_map(|(floor, _)| {
         RULES.map(|rule| Experiment {
@@ -70,7 +70,7 @@ fn measure(deployment: Deployment, seed: u64) -> Result<Sample, Fault> {
     let mut house = deployment.house(seed, None)?;
     let replies = replies(&mut house)?;
     let transfers = transfers(&mut house)?;
-    // Last, for nobody takes the place of a Pi that stopped.
+    // Last, because the leaders that stop do not return.
     let lists = [replies, elections(&mut house)?, transfers];
     let lists = lists.iter().flat_map(|it| pack(it));
     Ok(Sample(lists.map(Some).collect()))

@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// Of each rule that chooses members.
+/// The cases of a rule that chooses members.
 fn cases(is_near: bool) -> [Case; 4] {
     [(0, true), (0, false), (1, true), (1, false)]
         .map(|(more, has_facts)| Case::paper(more, has_facts, is_near))
@@ -86,8 +86,9 @@ pub(super) fn claim() -> Claim {
     }
 }
 
-/// The number of groups, of those that lost more members than may fail, and of nodes that failed; for each window the groups that
-/// answered; then a list of how long after the return groups answered that had not before.
+/// The number of groups, of groups that lost more members than may fail, and of nodes that failed;
+/// for each window the number of groups that answered; then a list: for groups that lost more
+/// members, the time from the return to the first answer.
 fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
     let setting = Setting {
         devices: case.devices,
@@ -200,7 +201,7 @@ fn observed(house: &mut House, probes: &BTreeMap<GroupId, NodeId>) -> BTreeMap<G
     times
 }
 
-/// Nodes begin their next lives; they learn of others, and these of them, as late as of a failure.
+/// Begins the next lives of nodes. They learn of others, and these of them, after [`DETECTION`].
 fn restart(house: &mut House, victims: &[usize], has_facts: bool) -> Result<(), Fault> {
     for &at in victims {
         let me = again(house, at);
@@ -292,7 +293,8 @@ impl Seen {
         })
     }
 
-    /// True if exactly these groups answer, of each trial, while nodes are gone and after their return.
+    /// Returns true if exactly these shares of the groups answer in each trial: while nodes are down,
+    /// and after their return.
     fn answers(&self, gone: impl Fn(f64) -> f64, back: impl Fn(f64) -> f64) -> bool {
         let is = |share: f64, wanted: f64| (share - wanted).abs() < 1e-9;
         self.shares.iter().zip(&self.lost).all(|(shares, lost)| {
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(judgement.verdict, Verdict::Holds, "{judgement:?}");
     }
 
-    /// Of k = 1 the node that fails is the group.
+    /// A group of one is lost with its node.
     #[test]
     fn with_groups_of_one_it_does_not_hold() {
         let judgement = judged(|it| Case {
@@ -441,7 +443,7 @@ mod tests {
         );
     }
 
-    /// What a group of one remembers returns with its node, and not without facts.
+    /// The memory of a group of one returns with its node where the node stored facts.
     #[test]
     fn a_node_that_forgot_answers_for_nothing() {
         let case = |has_facts| Case {

@@ -1,4 +1,4 @@
-//! How long routines wait for a device that is free: what leaders know, after each step.
+//! The time for which routines wait for free devices, by the states of leaders after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Runs until then, and looks at what changes.
+    /// Runs until then, and records changes of the leaders' states.
     pub(super) fn run_until(&mut self, house: &mut House, until: Time) {
         while house.net.next_at().is_some_and(|at| at <= until) {
             if let Some(step) = house.net.step() {
