@@ -12,6 +12,7 @@ use thiserror::Error;
 use crate::devices::{self, Ticket};
 use crate::leading::{LeaderEvent, LeaderTimer};
 use crate::message::Payload;
+use crate::routines::WallClock;
 use crate::state::GroupState;
 use crate::{ConfigError, Outcome, TriggerId};
 
@@ -20,6 +21,10 @@ use crate::{ConfigError, Outcome, TriggerId};
 pub enum Command {
     /// An epoch has begun, by the host's clock: groups change their members (section 3.4).
     SetEpoch(u64),
+    /// The clock of the host shows this, now: for triggers of time. At the start, each time that the
+    /// clock is set, and soon after each local midnight, for the sun; the node counts on from it. Other
+    /// nodes than members of a routine's group need none.
+    SetClock(WallClock),
     /// A device answered a ping, or spoke unasked. For the leader of its cluster: others refuse it.
     Reported {
         /// The device.
@@ -102,6 +107,8 @@ pub enum Timer {
     Map(GroupId),
     /// Questions for runs are overdue.
     Trigger,
+    /// The host's clock shows another occurrence of a trigger of time, or reports are overdue.
+    Clock,
 }
 
 /// The reason why an input was refused. Nothing changed.

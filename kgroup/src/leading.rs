@@ -14,7 +14,7 @@ use crate::devices::{self, DeviceLeader, Ticket};
 use crate::effect::{Effect, Effects};
 use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
 use crate::state::{Decided, GroupState, Update};
-use crate::{Answer, Outcome, Request};
+use crate::{Answer, Due, Outcome, Request};
 
 /// Tag of a timer of a group's leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -69,6 +69,8 @@ pub(crate) enum LeaderInput<'a> {
     Leads,
     Applied(&'a Decided),
     Asked(Member, Request),
+    /// A clock of a node, and the voters of the group.
+    Due(Member, Due, &'a [NodeId]),
     Notified(GroupId, &'a Answer),
     Readable(u64),
     Tick(LeaderTimer),
@@ -172,7 +174,10 @@ fn on_devices(
         LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        LeaderInput::Applied(_) | LeaderInput::Notified(..) | LeaderInput::Tick(_) => {} // For another kind.
+        LeaderInput::Applied(_)
+        | LeaderInput::Due(..)
+        | LeaderInput::Notified(..)
+        | LeaderInput::Tick(_) => {} // For another kind.
     }
     Ok(())
 }
@@ -187,6 +192,7 @@ fn on_routine(
         LeaderInput::Leads => leader.on_leads(state, out),
         LeaderInput::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
         LeaderInput::Asked(from, request) => leader.on_asked(state, from, &request, out),
+        LeaderInput::Due(from, due, voters) => leader.on_due(state, from, due, voters, out),
         LeaderInput::Notified(group, answer) => leader.on_answered(state, group, answer, out),
         LeaderInput::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Applied(_)
@@ -213,6 +219,7 @@ fn on_map(
         LeaderInput::Leads
         | LeaderInput::Applied(_)
         | LeaderInput::Asked(..)
+        | LeaderInput::Due(..)
         | LeaderInput::Notified(..)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)

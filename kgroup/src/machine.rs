@@ -21,6 +21,7 @@ use selvedge_groups::{
 };
 use selvedge_replica as replica;
 
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::effect::Effect;
 use crate::event::{Command, Event, Reject, Timer};
@@ -37,11 +38,12 @@ use crate::{Answer, Request, TriggerId};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kgroup {
     me: Member,
-    config: Config,
-    site: Untracked<Arc<Site>>,
+    pub(crate) config: Config,
+    pub(crate) site: Untracked<Arc<Site>>,
     groups: Nested<Groups<GroupState, Payload>>,
     leading: BTreeMap<GroupId, Leading>,
     maps: StoreClient,
+    pub(crate) clock: Clock,
     /// Runs that this node asked for, and that were not decided.
     triggers: BTreeSet<(GroupId, TriggerId)>,
     /// The events of the groups in this step; empty between steps.
@@ -81,6 +83,7 @@ impl Kgroup {
             groups: Nested::new(groups),
             leading: BTreeMap::new(),
             maps,
+            clock: Clock::default(),
             triggers: BTreeSet::new(),
             reported: Untracked(VecDeque::new()),
             effects: Untracked::default(),
@@ -175,7 +178,7 @@ impl Kgroup {
                     if let Some(routine) = request.routine() {
                         self.received(routine, from, cx);
                     }
-                    self.on(group, LeaderInput::Asked(from, request), cx);
+                    self.on_asked(group, from, request, cx);
                 }
                 Payload::Answer { of, answer } => {
                     self.on(group, LeaderInput::Notified(of, &answer), cx)
@@ -185,7 +188,12 @@ impl Kgroup {
                 Payload::Answer { of, answer } => self.on_answered(of, &answer, cx),
                 Payload::Request(_) => {} // A leader sends no request.
             },
-            other => cx.event(Event::Groups(other)),
+            other => {
+                if let groups::Event::Entered(group) = other {
+                    self.look_at_clock(group, cx);
+                }
+                cx.event(Event::Groups(other));
+            }
         }
     }
 
@@ -199,6 +207,9 @@ impl Kgroup {
         event: replica::Event<GroupState>,
         cx: &mut Context<'_, Self>,
     ) {
+        if let replica::Event::Elected { .. } | replica::Event::Installed(_) = event {
+            self.look_at_clock(group, cx);
+        }
         match &event {
             replica::Event::Elected { leader, .. } if *leader == self.me.id => {
                 self.begin_to_lead(group, cx);
@@ -232,6 +243,7 @@ impl Kgroup {
                     cx.event(Event::Triggered { routine, id });
                 }
             }
+            Answer::Counted(_) => {} // The report is repeated until the group has decided.
             Answer::Granted { .. }
             | Answer::Queued { .. }
             | Answer::Busy { .. }
@@ -279,7 +291,12 @@ impl Kgroup {
     }
 
     /// An input of a group; only its leader acts on it.
-    fn on(&mut self, group: GroupId, input: LeaderInput<'_>, cx: &mut Context<'_, Self>) {
+    pub(crate) fn on(
+        &mut self,
+        group: GroupId,
+        input: LeaderInput<'_>,
+        cx: &mut Context<'_, Self>,
+    ) {
         let _refused = self.try_on(group, input, cx).is_err();
     }
 
@@ -339,7 +356,7 @@ impl Kgroup {
         }
     }
 
-    fn command_groups(
+    pub(crate) fn command_groups(
         &mut self,
         command: groups::Command<Update, Payload>,
         cx: &mut Context<'_, Self>,
@@ -366,6 +383,10 @@ impl Kgroup {
         match command {
             Command::SetEpoch(number) => {
                 self.ask_groups(Input::Command(groups::Command::SetEpoch(number)), cx)
+            }
+            Command::SetClock(shown) => {
+                self.set_clock(shown, cx);
+                Ok(())
             }
             Command::Reported { device, value } => {
                 let group = self.cluster_of(device)?;
@@ -418,6 +439,10 @@ impl Kgroup {
             Timer::Groups(timer) => self.ask_groups(Input::Tick(timer), cx),
             Timer::Leader(group, timer) => {
                 self.on(group, LeaderInput::Tick(timer), cx);
+                Ok(())
+            }
+            Timer::Clock => {
+                self.report_due(cx);
                 Ok(())
             }
             Timer::Trigger => {

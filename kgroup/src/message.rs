@@ -25,12 +25,24 @@ pub struct Claim {
     pub attempt: u32,
 }
 
-/// The name of one request that a routine run: by hand, or because of the time. A node that asks
-/// again uses the same name; so do nodes that ask for the same reason, such as the same time of the
-/// same day.
+/// The name of one request that a routine run. A node that asks again uses the same name; so do
+/// nodes that ask for the same reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct TriggerId(pub u64);
+
+/// The latest occurrence of a routine's trigger of time that has come by a clock. The fields
+/// are in the order of time: a clock that is ahead has the same value or a greater one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Due {
+    /// The trigger, by its place in [`Definition::triggers`](crate::routines::Definition::triggers).
+    pub trigger: u16,
+    /// The number of the occurrence: the local day, counted from 1970-01-01, or the interval.
+    pub occurrence: u64,
+    /// True if it came longer ago than the routine's lateness, so that it is left out.
+    pub is_late: bool,
+}
 
 /// The behaviour of a claim while another claim holds the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -150,6 +162,9 @@ pub enum Request {
     Trigger(TriggerId),
     /// Asks a map's leader.
     Store(StoreRequest),
+    /// Reports the occurrence that has come by the clock of a member of the routine's group. Answered by
+    /// [`Answer::Counted`].
+    Due(Due),
 }
 
 /// An answer of a leader.
@@ -232,6 +247,8 @@ pub enum Answer {
     Triggered(TriggerId),
     /// A map's leader answers.
     Store(StoreAnswer),
+    /// The routine's leader has the report of a clock; it may fail before the group decides.
+    Counted(Due),
 }
 
 impl Request {
@@ -243,7 +260,7 @@ impl Request {
             | Self::Act { claim, .. }
             | Self::Read { claim, .. } => Some(claim.routine),
             Self::Watch { routine, .. } | Self::Seen { routine, .. } => Some(*routine),
-            Self::Trigger(_) | Self::Store(_) => None,
+            Self::Trigger(_) | Self::Store(_) | Self::Due(_) => None,
         }
     }
 }
@@ -260,7 +277,7 @@ impl Answer {
             | Self::Acted { claim, .. }
             | Self::Read { claim, .. } => Some(claim.routine),
             Self::Status { routine, .. } => Some(*routine),
-            Self::NoDevice { .. } | Self::Triggered(_) | Self::Store(_) => None,
+            Self::NoDevice { .. } | Self::Triggered(_) | Self::Store(_) | Self::Counted(_) => None,
         }
     }
 }

@@ -9,6 +9,9 @@
 //! | another leader goes on from exactly the state that the group has decided (lemmas 1 and 2): it repeats no step that is over, and leaves none out | a step that was under way is asked for again: its [`Delivery`](crate::Delivery) defines the effect of that |
 //! | a clause that becomes true triggers, whichever node leads: a status counts as seen when the group has decided it | it is true when it is observed; states of a device between two observations are passed over |
 //! | a trigger that is asked twice starts one run | no more than [`TRIGGERS_MAX`] others came between |
+//! | an occurrence of a [trigger of time](Definition::triggers) starts one run at most, for any leaders and any clocks | |
+//! | it starts one as soon as it has come by the clocks of a quorum of the group's members, and is not later than [`Definition::lateness`]; no earlier than by the clock of some node that shows the right time | of 2f + 1 members at most f have a wrong clock or are away; right clocks differ by less than the lateness, and than the time between two occurrences of the trigger; a quorum decides, in some time of that length |
+//! | an occurrence that starts nothing is counted ([`RoutineEvent::LeftOut`]): the next one came before it was decided, or it was too late | |
 //! | the report has the outcome of each step of the last run | |
 //! | memory is bounded, nothing panics | [`STEPS_MAX`], [`DEVICES_MAX`], [`CLAUSE_MAX`] |
 //!
@@ -17,6 +20,10 @@
 //! - Atomicity: nothing is undone. The report of a run that ends early has the outcome of each
 //!   step.
 //! - That each trigger leads to a run of its own: see [`Retrigger`].
+//! - Occurrences of triggers of time from before the group first decided on its time, and while more
+//!   clocks than f are wrong: where these are ahead, an occurrence starts early, and none follows
+//!   until right clocks have come there as well. Another
+//!   [generation](crate::Site::with_generation) of the site ends that.
 //! - The order of commands at a device after one of them got no answer in time.
 
 mod clause;
@@ -29,10 +36,12 @@ pub(crate) mod machine;
 mod published;
 mod report;
 mod state;
+mod times;
 
 pub use config::RoutineConfig;
 pub use definition::{
-    CLAUSE_MAX, ConfigError, DEVICES_MAX, Definition, Locking, Retrigger, STEPS_MAX,
+    CLAUSE_MAX, ConfigError, DEVICES_MAX, Definition, INTERVAL_LEAST, Locking, Retrigger,
+    STEPS_MAX, TIMES_MAX,
 };
 pub use event::{RoutineEvent, RoutineTimer};
 pub(crate) use machine::RoutineLeader;
@@ -40,3 +49,4 @@ pub(crate) use machine::RoutineLeader;
 pub use published::Published;
 pub use report::{End, Report, StepOutcome};
 pub use state::{Decided, RoutineState, Stage, TRIGGERS_MAX, Taken, Update};
+pub use times::WallClock;

@@ -177,6 +177,12 @@ impl Site {
         &self.routines
     }
 
+    /// The routine of a group.
+    pub(crate) fn definition(&self, group: GroupId) -> Option<&Definition> {
+        let at = is_routine(group).then(|| number(group))?;
+        self.routines.get(at)
+    }
+
     /// The group that looks after a device. O(clusters * log n).
     #[must_use]
     pub fn cluster_of(&self, device: NodeId) -> Option<GroupId> {

@@ -4,9 +4,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::{Context, Input, Member, Nested};
+use selvedge_core::{Context, Input, Member, Nested, Time};
 use selvedge_groups::Start;
-use selvedge_kgroup::{self as kgroup, Kgroup, Site};
+use selvedge_kgroup::{self as kgroup, Kgroup, Site, WallClock};
 
 use crate::{ConfigError, Event, Message, Node, Reject, Timer};
 
@@ -66,6 +66,8 @@ pub(crate) struct Coordinating {
     next: Coordination,
     /// The epoch of the latest command.
     epoch: Option<u64>,
+    /// The clock of the latest command, and when it came.
+    clock: Option<(Time, WallClock)>,
     /// The facts of former lives, where the host stores.
     facts: Option<Vec<Fact>>,
 }
@@ -81,6 +83,7 @@ impl Coordinating {
         let coordinating = Self {
             next,
             epoch: None,
+            clock: None,
             facts,
         };
         coordinating.kgroup(me)?;
@@ -129,14 +132,18 @@ impl Node {
             // The next life forgets the promises of this one.
             coordinating.next.start = Start::Restarted;
         }
-        let epoch = coordinating.epoch;
+        let (epoch, clock) = (coordinating.epoch, coordinating.clock);
         if let Some(present) = &mut self.present {
             present.kgroup = kgroup.ok().map(Nested::new);
         }
-        if let Some(number) = epoch {
-            let epoch = Input::Command(kgroup::Command::SetEpoch(number));
-            let taken = self.ask_groups(epoch, cx);
-            debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
+        let epoch = epoch.map(kgroup::Command::SetEpoch);
+        let clock = clock.map(|(set, shown)| {
+            let shown = shown.after(cx.now().since(set));
+            kgroup::Command::SetClock(shown)
+        });
+        for command in epoch.into_iter().chain(clock) {
+            let taken = self.ask_groups(Input::Command(command), cx);
+            debug_assert!(taken.is_ok(), "an epoch or a clock is refused: {taken:?}");
         }
     }
 
@@ -160,15 +167,24 @@ impl Node {
         command: kgroup::Command,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let kgroup::Command::SetEpoch(number) = command else {
-            return self.ask_groups(Input::Command(command), cx);
+        let (epoch, clock) = match command {
+            kgroup::Command::SetEpoch(number) => (Some(number), None),
+            kgroup::Command::SetClock(shown) => (None, Some((cx.now(), shown))),
+            kgroup::Command::Reported { .. }
+            | kgroup::Command::Acted { .. }
+            | kgroup::Command::Trigger { .. }
+            | kgroup::Command::Map { .. } => {
+                return self.ask_groups(Input::Command(command), cx);
+            }
         };
         if self.present.is_some() {
             self.ask_groups(Input::Command(command), cx)?;
         }
         // A later life begins with it.
         let coordinating = self.coordination.as_mut();
-        coordinating.ok_or(Reject::NoCoordination)?.epoch = Some(number);
+        let coordinating = coordinating.ok_or(Reject::NoCoordination)?;
+        coordinating.epoch = epoch.or(coordinating.epoch);
+        coordinating.clock = clock.or(coordinating.clock);
         Ok(())
     }
 }

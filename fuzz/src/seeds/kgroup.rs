@@ -8,8 +8,8 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::{
-    Answer, Claim, Delivery, Message, Outcome, Patience, Payload, Request, Site, Status, TriggerId,
-    Update, devices,
+    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Request, Site, Status,
+    TriggerId, Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
 
@@ -76,6 +76,7 @@ pub(crate) fn requests() -> Vec<Request> {
             step,
         },
         Request::Trigger(TriggerId(9)),
+        Request::Due(due()),
         Request::Store(StoreRequest::Get {
             number: 1,
             key: key(),
@@ -90,6 +91,14 @@ pub(crate) fn requests() -> Vec<Request> {
         }),
         Request::Store(StoreRequest::Unwatch { key: key() }),
     ]
+}
+
+const fn due() -> Due {
+    Due {
+        trigger: 2,
+        occurrence: 20_514,
+        is_late: true,
+    }
 }
 
 fn answers() -> Vec<Answer> {
@@ -120,6 +129,7 @@ fn answers() -> Vec<Answer> {
             status: status(),
         },
         Answer::Triggered(TriggerId(9)),
+        Answer::Counted(due()),
         Answer::Store(StoreAnswer::Found {
             number,
             entry: entry(),
@@ -215,6 +225,7 @@ fn updates() -> Vec<Update> {
             step,
             held: Span::secs(2),
         },
+        routines::Update::Due(due()),
     ];
     let of_map = Change {
         by: Member::new(300, 7),

@@ -1,8 +1,10 @@
 //! Readings of the system's clock.
 
+use core::fmt;
 use std::time::UNIX_EPOCH;
 
 use selvedge_core::{Incarnation, Span};
+use selvedge_kgroup::WallClock;
 use tokio::time::sleep;
 
 /// The beginning of 2020, before Selvedge existed: a system clock before that was never set.
@@ -32,6 +34,39 @@ fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
         return Ok((Incarnation(getrandom::u32()?), Span::ZERO));
     }
     Ok(Incarnation::from_clock(since_1970))
+}
+
+/// The source of the local time for triggers of time.
+pub(crate) struct LocalClock(Box<dyn FnMut() -> Option<WallClock> + Send>);
+
+impl LocalClock {
+    /// The time between two looks at the clock, which may be set.
+    pub(crate) const LOOK: Span = Span::secs(60);
+
+    pub(crate) fn new(shown: impl FnMut() -> Option<WallClock> + Send + 'static) -> Self {
+        Self(Box::new(shown))
+    }
+
+    /// The system's clock, in UTC, once it was set.
+    pub(crate) fn utc() -> Self {
+        Self::new(|| {
+            let utc: Span = UNIX_EPOCH.elapsed().map(Span::from).unwrap_or_default();
+            (utc >= NEVER_SET).then(|| WallClock {
+                utc,
+                ..WallClock::default()
+            })
+        })
+    }
+
+    pub(crate) fn shown(&mut self) -> Option<WallClock> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for LocalClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalClock")
+    }
 }
 
 /// The present epoch of this length by the system's clock, and the rest of it, a minute at most:

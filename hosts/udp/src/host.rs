@@ -106,7 +106,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         .election(election);
     let epoch = setup.coordination.as_ref().map(|it| it.1);
     let mut keeping = None;
+    let mut has_times = false;
     if let Some((coordination, _)) = setup.coordination {
+        let mut routines = coordination.site.routines().iter();
+        has_times = routines.any(|it| !it.triggers.is_empty());
         let mut coordination = held_to(coordination, frame_budget)?;
         machine = match facts {
             None => machine.groups(coordination),
@@ -150,6 +153,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         pending: Pending::default(),
         sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
+        local_clock: has_times.then_some((setup.local_clock, None)),
         keeping,
         sealing,
         paces: Paces::default(),
@@ -165,6 +169,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         task.command(selvedge::Command::Membership(announce))?;
     }
     task.begin_epoch();
+    task.read_clock();
     for news in task.lookups.begin() {
         task.emit(NodeEvent::Seed(news));
     }

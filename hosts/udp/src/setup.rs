@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use selvedge::{Coordination, Election, Exclusion};
 use selvedge_camera::sections;
 use selvedge_core::{Incarnation, NodeId, Span, shared};
+use selvedge_kgroup::WallClock;
 use selvedge_membership::Config;
 use selvedge_seal::Seal;
 use selvedge_store::redb::StorageBackend;
 
+use crate::clock::LocalClock;
 use crate::facts::Memory;
 use crate::transport::{Transport, Udp};
 use crate::{Clock, Seed};
@@ -27,6 +29,7 @@ use crate::{Clock, Seed};
 /// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead holder |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
+/// | [`local_clock`](Self::local_clock) | | the system's clock, in UTC |
 /// | [`state`](Self::state) or [`stateless`](Self::stateless) | a folder of this node | none: k-groups need one of the two |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
@@ -56,6 +59,7 @@ pub struct Setup {
     pub(crate) takeover: Option<Span>,
     pub(crate) election: Option<Election>,
     pub(crate) coordination: Option<(Coordination, Span)>,
+    pub(crate) local_clock: LocalClock,
     pub(crate) memory: Option<Memory>,
     pub(crate) seal: Option<Seal>,
     pub(crate) random_seed: Option<u64>,
@@ -86,6 +90,7 @@ impl Setup {
             takeover: None,
             election: None,
             coordination: None,
+            local_clock: LocalClock::utc(),
             memory: None,
             seal: None,
             random_seed: None,
@@ -198,6 +203,38 @@ impl Setup {
     #[must_use]
     pub fn coordination(mut self, coordination: Coordination, epoch: Span) -> Self {
         self.coordination = Some((coordination, epoch));
+        self
+    }
+
+    /// The time that the local clock shows, for triggers of time
+    /// ([`Definition::with_trigger`](selvedge_kgroup::routines::Definition::with_trigger)); `None` while
+    /// it is not known. Read at the start and each minute, on the node's task. All nodes show the same
+    /// zone. Without it, the system's clock in UTC, without the sun.
+    ///
+    /// ```
+    /// use std::time::UNIX_EPOCH;
+    ///
+    /// use selvedge_kgroup::WallClock;
+    /// use selvedge_routine::trigger::TimeOfDay;
+    ///
+    /// # let setup = selvedge_udp::Setup::new(selvedge_core::NodeId(7), "127.0.0.1:0".parse()?);
+    /// let setup = setup.local_clock(|| {
+    ///     Some(WallClock {
+    ///         utc: UNIX_EPOCH.elapsed().ok()?.into(),
+    ///         ahead: 3_600, // From a library that knows time zones, which crate `jiff` is.
+    ///         sunrise: None, // From `selvedge_routine::sun`.
+    ///         sunset: TimeOfDay::parse("20:15"),
+    ///     })
+    /// });
+    /// # drop(setup);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn local_clock(
+        mut self,
+        shown: impl FnMut() -> Option<WallClock> + Send + 'static,
+    ) -> Self {
+        self.local_clock = LocalClock::new(shown);
         self
     }
 

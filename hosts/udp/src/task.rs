@@ -12,13 +12,14 @@ use chacha20::ChaCha12Rng;
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
-use selvedge_core::{Driver, Effect, Input, Span};
+use selvedge_core::{Driver, Effect, Input, Span, Time};
 use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
 
 use selvedge::Node;
 
+use crate::clock::LocalClock;
 use crate::directory::Directory;
 use crate::facts::Keeping;
 use crate::gates::{Gate, Gates, Settings};
@@ -58,6 +59,8 @@ pub(crate) struct Task {
     pub(crate) pending: Pending,
     pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
+    /// The local clock, and when it was read, if the site has triggers of time.
+    pub(crate) local_clock: Option<(LocalClock, Option<Time>)>,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
@@ -142,7 +145,9 @@ impl Task {
         let mut errors = 0_u32;
         self.carry_out(None).await;
         while !self.progress.is_over {
+            // A look at least each minute.
             let turn = self.begin_epoch();
+            self.read_clock();
             self.carry_out(None).await;
             if self.store().await {
                 continue;
@@ -266,6 +271,23 @@ impl Task {
             debug_assert!(taken.is_ok(), "an epoch is refused: {taken:?}");
         }
         Some(left)
+    }
+
+    /// Gives the machine the time of the local clock, if that was not done lately.
+    pub(crate) fn read_clock(&mut self) {
+        let now = self.clock.now();
+        let Some((clock, read)) = &mut self.local_clock else {
+            return;
+        };
+        if read.is_some_and(|it| now.since(it) < LocalClock::LOOK) {
+            return;
+        }
+        *read = Some(now);
+        if let Some(shown) = clock.shown() {
+            let set = kgroup::Command::SetClock(shown);
+            let taken = self.command(selvedge::Command::Groups(set));
+            debug_assert!(taken.is_ok(), "a clock is refused: {taken:?}");
+        }
     }
 
     /// A gate to a section. It is opened when the node is in the mesh.

@@ -42,7 +42,15 @@ const SENSES: &[Plan] = &[Plan {
     ..Plan::of(&[1])
 }];
 
-fn cases() -> [Case; 7] {
+/// A routine that an occurrence of a trigger of time starts.
+const TIMED: &[Plan] = &[Plan {
+    triggers: 0,
+    occurrences: 1,
+    retrigger: Retrigger::QueueOnce,
+    ..Plan::of(&[0])
+}];
+
+fn cases() -> [Case; 9] {
     let one = Setup::of(1, AGAIN);
     let tries = Setup {
         locking: Locking::Optimistic,
@@ -119,6 +127,26 @@ fn cases() -> [Case; 7] {
             rules: &[Rule::Routine(Published::RetriggersAnew)],
             promise: Promise::NoStrays,
             steps: 5,
+        },
+        Case {
+            name: "G12: two nodes believe to lead at an occurrence",
+            setup: Setup::of(1, TIMED).with_takeover(&[Who::Routine(0)]),
+            states: 2_489,
+            rules: &[Rule::Routine(Published::EachLeaderStarts)],
+            promise: Promise::Once,
+            steps: 6,
+        },
+        Case {
+            name: "G12: a clock is ahead",
+            setup: Setup {
+                wrong_clock: true,
+                network: Network::Loses(0),
+                ..Setup::of(1, TIMED)
+            },
+            states: 177,
+            rules: &[Rule::Routine(Published::OneClock)],
+            promise: Promise::Once,
+            steps: 3,
         },
     ]
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use selvedge_core::Member;
 use selvedge_groups::GroupId;
 
-use crate::{Answer, Request, TriggerId};
+use crate::{Answer, Due, Request, TriggerId};
 
 /// The receiver of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,8 +42,20 @@ impl Letter {
         }
     }
 
+    /// The occurrence that a clock reports.
+    pub(super) const fn due(&self) -> Option<Due> {
+        match self.body {
+            Body::Asks {
+                request: Request::Due(due),
+                ..
+            } => Some(due),
+            Body::Asks { .. } | Body::Answers { .. } => None,
+        }
+    }
+
+    /// Returns true if its sender repeats it until the routine's group has decided.
     pub(super) const fn is_trigger(&self) -> bool {
-        self.trigger().is_some()
+        self.trigger().is_some() || self.due().is_some()
     }
 }
 

@@ -16,6 +16,7 @@ impl Setup {
             Promise::Apart,
             Promise::NoStrays,
             Promise::Inherited,
+            Promise::Once,
             Promise::Ends,
         ];
         if let Some(promise) = self.only {
@@ -52,6 +53,10 @@ fn with_promise(model: Model<World>, promise: Promise) -> Model<World> {
         Promise::Inherited => model.always(
             "lemmas 1 and 2: no step is repeated or left out",
             |state: &Mesh| state.machines().all(|it| !it.watch.repeats),
+        ),
+        Promise::Once => model.always(
+            "an occurrence starts one run at most, and none before it has come",
+            |state: &Mesh| state.machines().all(does_each_start_once),
         ),
         Promise::Ends => model.progress(
             "theorems 4 and 5: all that is triggered is run to its end",
@@ -111,6 +116,15 @@ fn are_reports_right(world: &World) -> bool {
             StepOutcome::Failed => false,
         };
         is_last && report.steps.iter().enumerate().all(fits)
+    })
+}
+
+/// A routine that is triggered by time alone has run no more often than its trigger has come.
+fn does_each_start_once(world: &World) -> bool {
+    let both = world.routines.iter().zip(world.setup.routines).next();
+    both.is_none_or(|(group, plan)| {
+        let runs = group.state.instance() + u64::from(group.state.is_queued());
+        plan.occurrences == 0 || runs <= world.come()
     })
 }
 

@@ -3,13 +3,13 @@
 use alloc::string::String;
 
 use selvedge_core::{Member, NodeId};
-use selvedge_routine::trigger::Clause;
+use selvedge_routine::trigger::{Clause, Trigger};
 use selvedge_routine::{Comparison, Condition, Priority, Routine, State, Step};
 use selvedge_sim::check::{Bounds, Expected, Model, Scenario, Trial};
 
 use super::show::show;
 use super::world::World;
-use crate::routines::{Definition, Locking, Retrigger};
+use crate::routines::{Definition, INTERVAL_LEAST, Locking, Retrigger};
 use crate::{Delivery, Rule};
 
 /// A routine in a check. Its step number s brings its device into state `10 * routine + s + 1`.
@@ -24,6 +24,8 @@ pub struct Plan {
     pub clause: Option<u64>,
     /// The number of times that it is triggered by hand.
     pub triggers: u8,
+    /// The number of occurrences of its trigger of time. Only the first routine has one.
+    pub occurrences: u64,
     /// See [`Definition::retrigger`].
     pub retrigger: Retrigger,
     /// See [`Definition::deliveries`].
@@ -60,6 +62,9 @@ pub enum Promise {
     NoStrays,
     /// Lemmas 1 and 2: no step is repeated or left out.
     Inherited,
+    /// An occurrence of a trigger of time starts one run at most, and none before it has come by a right
+    /// clock.
+    Once,
     /// Theorems 4 and 5: all that is triggered is run to its end.
     Ends,
 }
@@ -88,6 +93,9 @@ pub struct Setup {
     pub network: Network,
     /// The number of the try from which on the routine with the lower number tries first.
     pub attempts: u32,
+    /// True if the last one of the three clocks of the routine's group is wrong: it may be ahead at any
+    /// time, and beyond all occurrences.
+    pub wrong_clock: bool,
     /// True if the timeouts of commands may expire at leaders.
     pub timeouts: bool,
     /// Rules that differ from the rules of this crate.
@@ -105,6 +113,7 @@ impl Plan {
             condition: None,
             clause: None,
             triggers: 1,
+            occurrences: 0,
             retrigger: Retrigger::Ignore,
             delivery: Delivery::AtLeastOnce,
             holds: false,
@@ -143,6 +152,9 @@ impl Plan {
             .with_locking(locking)
             .with_retrigger(self.retrigger);
         definition.deliveries.fill(self.delivery);
+        if self.occurrences > 0 {
+            definition = definition.with_trigger(Trigger::Every(INTERVAL_LEAST));
+        }
         definition.clause = self.clause.map(|device| Clause::Is(is(device, 7)));
         definition
     }
@@ -164,6 +176,7 @@ impl Setup {
             delays: false,
             network: Network::Remembers,
             attempts: 2,
+            wrong_clock: false,
             timeouts: false,
             rules: &[],
             only: None,

@@ -105,6 +105,17 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds(
+            "occurrences by three clocks of which one is wrong, another leader, delays",
+            13_535,
+            Setup {
+                wrong_clock: true,
+                ..delayed(lossy(
+                    Setup::of(1, TIMED).with_takeover(&[Who::Routine(0)]),
+                    0,
+                ))
+            },
+        ),
+        holds(
             "a clause becomes true, a loss, another leader, delays",
             80_085,
             Setup {
@@ -146,6 +157,13 @@ const SENSES: &[Plan] = &[Plan {
     clause: Some(0),
     triggers: 0,
     ..Plan::of(&[1])
+}];
+
+const TIMED: &[Plan] = &[Plan {
+    triggers: 0,
+    occurrences: 1,
+    retrigger: Retrigger::QueueOnce,
+    ..Plan::of(&[0])
 }];
 
 const RESTARTS: &[Plan] = &[Plan {

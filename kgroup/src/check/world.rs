@@ -17,13 +17,20 @@ use super::letter::{Body, Letter, To};
 use super::setup::{Network, Setup, Who};
 use crate::devices::{self, DeviceLeader, Devices, Limits, Ticket};
 use crate::routines::{RoutineLeader, RoutineState, RoutineTimer, Stage};
-use crate::{Claim, Outcome, Request, TriggerId};
+use crate::{Claim, Due, Outcome, Request, TriggerId};
 
 /// Groups of routines have numbers from here on; clusters have numbers from 0.
 const ROUTINES: u64 = 100;
 
 /// The application that triggers.
 const APPLICATION: Member = Member::new(u64::MAX, 0);
+
+/// The members of the group of the first routine, as clocks that report.
+const CLOCKS: [NodeId; 3] = [
+    NodeId(1 << 32),
+    NodeId((1 << 32) + 1),
+    NodeId((1 << 32) + 2),
+];
 
 /// The true state of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -58,6 +65,8 @@ pub struct World {
     drops: u8,
     /// The device that will change.
     changes: Option<u64>,
+    /// The occurrence that each clock shows: at first 0, which starts nothing.
+    pub(super) clocks: [u64; CLOCKS.len()],
     pub(super) watch: Watch,
     /// The last action.
     pub(super) last: Untracked<Option<(Action, Option<Letter>)>>,
@@ -75,6 +84,7 @@ pub(super) enum Action {
     Does(usize, usize),
     Changes(u64),
     Reports(u64),
+    Clock(usize),
 }
 
 impl World {
@@ -110,6 +120,7 @@ impl World {
                 Network::Loses(drops) => drops,
             },
             changes: setup.changes,
+            clocks: [0; CLOCKS.len()],
             watch: Watch {
                 steps: setup.routines.iter().map(|_| None).collect(),
                 ..Watch::default()
@@ -138,8 +149,53 @@ impl World {
                 });
             }
         }
+        if self.occurrences() > 0 {
+            (0..CLOCKS.len()).for_each(|it| self.report_due(it));
+        }
         self.settle();
         self.arm(cx);
+    }
+
+    /// A clock reports its occurrence.
+    fn report_due(&mut self, clock: usize) {
+        let (Some(&id), Some(&occurrence)) = (CLOCKS.get(clock), self.clocks.get(clock)) else {
+            return;
+        };
+        let due = Due {
+            trigger: 0,
+            occurrence,
+            is_late: false,
+        };
+        self.letters.insert(Letter {
+            to: To::Group(routine_group(0)),
+            body: Body::Asks {
+                from: Member::new(id.0, 0),
+                request: Request::Due(due),
+            },
+        });
+    }
+
+    fn occurrences(&self) -> u64 {
+        let first = self.setup.routines.first();
+        first.map_or(0, |it| it.occurrences)
+    }
+
+    /// Returns true if a clock may show the next occurrence. Right clocks differ by less than an
+    /// interval, in which a group decides.
+    fn may_go_on(&self, clock: usize) -> bool {
+        let shown = self.clocks.get(clock).copied().unwrap_or_default();
+        let is_wrong = self.setup.wrong_clock && clock + 1 == CLOCKS.len();
+        let decided = self.routines.first().and_then(|it| it.state.occurrence(0));
+        match is_wrong {
+            true => shown <= self.occurrences(),
+            false => shown < self.occurrences() && decided >= Some(shown),
+        }
+    }
+
+    /// The latest occurrence that has come by a right clock.
+    pub(super) fn come(&self) -> u64 {
+        let right = self.clocks.len() - usize::from(self.setup.wrong_clock);
+        self.clocks.iter().take(right).copied().max().unwrap_or(0)
     }
 
     /// Returns true if all requests are done, and no device is held.
@@ -148,7 +204,10 @@ impl World {
         let has_run = |(group, plan): (&Group<RoutineLeader>, &super::Plan)| {
             let is_triggered = (0..plan.triggers).all(|it| group.state.has(TriggerId(it.into())));
             let is_changed = plan.clause.is_none() || group.state.instance() > 0;
-            is_triggered && is_changed && *group.state.stage() == Stage::NotTriggered
+            let is_past = plan.occurrences == 0
+                || group.state.occurrence(0) >= Some(plan.occurrences)
+                    && group.state.instance() >= plan.occurrences;
+            is_triggered && is_past && is_changed && *group.state.stage() == Stage::NotTriggered
         };
         let all = self.routines.iter().zip(setup.routines).all(has_run);
         all && (0..setup.devices).map(NodeId).all(|device| {
@@ -195,7 +254,8 @@ impl World {
             | Action::Cluster(..)
             | Action::Does(..)
             | Action::Changes(_)
-            | Action::Reports(_) => None,
+            | Action::Reports(_)
+            | Action::Clock(_) => None,
         };
         self.last = Untracked(Some((action, letter.cloned())));
     }
@@ -257,6 +317,12 @@ impl World {
                     thing.value = Some(State::from(7));
                 }
             }
+            Action::Clock(clock) => {
+                if let Some(shown) = self.clocks.get_mut(clock) {
+                    *shown += 1;
+                }
+                self.report_due(clock);
+            }
             Action::Reports(device) => {
                 let thing = usize::try_from(device)
                     .ok()
@@ -276,9 +342,14 @@ impl World {
         self.forget();
     }
 
-    /// The application triggers until it learns that the routine's group has decided.
+    /// The application triggers until it learns that the routine's group has decided, and so do clocks;
+    /// their earlier reports may still come where messages come late.
     fn forget(&mut self) {
         let routines = &self.routines;
+        let remembers = self.setup.network == Network::Remembers;
+        let decided = routines.first().and_then(|it| it.state.occurrence(0));
+        (self.letters)
+            .retain(|it| remembers || it.due().is_none_or(|it| decided < Some(it.occurrence)));
         self.letters.retain(|it| match (it.trigger(), it.to) {
             (Some(id), To::Group(group)) => match who(group) {
                 Who::Routine(number) => routines.get(number).is_none_or(|it| !it.state.has(id)),

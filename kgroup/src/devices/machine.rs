@@ -175,7 +175,7 @@ impl DeviceLeader {
                 let question = (from, device, claim, step);
                 return self.on_question(state, question, out);
             }
-            Request::Store(_) | Request::Trigger(_) => return, // For other leaders.
+            Request::Store(_) | Request::Trigger(_) | Request::Due(_) => return, // For other leaders.
         };
         self.remember(routine, from);
         let Some(verdict) = state.judge(&update) else {

@@ -4,12 +4,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use selvedge_core::{NodeId, Span};
-use selvedge_routine::trigger::Clause;
-use selvedge_routine::{Routine, State, Step};
+use selvedge_routine::trigger::{Clause, SUN_OFFSET, Trigger};
+use selvedge_routine::{LONGEST_LATENESS, Routine, State, Step};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::clause;
+use super::{clause, times};
 use crate::Delivery;
 
 /// The number of commands that a routine may have.
@@ -20,6 +20,12 @@ pub const DEVICES_MAX: usize = 128;
 
 /// The number of parts that a clause may have.
 pub const CLAUSE_MAX: usize = 64;
+
+/// The number of triggers of time that a routine may have.
+pub const TIMES_MAX: usize = 16;
+
+/// The shortest interval of a trigger: a group has to decide about each.
+pub const INTERVAL_LEAST: Span = Span::secs(1);
 
 /// The way in which a run gets its devices (section 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,6 +70,13 @@ pub struct Definition {
     /// that does not answer, its last report counts.
     #[serde(with = "clause")]
     pub clause: Option<Clause<State>>,
+    /// The times at which it is triggered: times of day, times of the sun, and intervals, which count
+    /// from 1970-01-01 00:00 UTC. By the clocks of the group's members ([`WallClock`](crate::WallClock)).
+    #[serde(with = "times")]
+    pub triggers: Vec<Trigger<State>>,
+    /// The time after which an occurrence of a trigger is left out: up to [`LONGEST_LATENESS`]. Default
+    /// one hour, so that times which the local clock steps over in spring come after the step.
+    pub lateness: Span,
     /// The way in which it gets its devices.
     pub locking: Locking,
     /// The effect of a trigger while it runs.
@@ -84,6 +97,8 @@ impl Definition {
         Self {
             routine,
             clause: None,
+            triggers: vec![],
+            lateness: Span::secs(3_600),
             locking: Locking::default(),
             retrigger: Retrigger::default(),
             deliveries,
@@ -95,6 +110,20 @@ impl Definition {
     #[must_use]
     pub fn with_clause(mut self, clause: Clause<State>) -> Self {
         self.clause = Some(clause);
+        self
+    }
+
+    /// The same with one more trigger of time.
+    #[must_use]
+    pub fn with_trigger(mut self, trigger: Trigger<State>) -> Self {
+        self.triggers.push(trigger);
+        self
+    }
+
+    /// The same with this lateness.
+    #[must_use]
+    pub const fn with_lateness(mut self, lateness: Span) -> Self {
+        self.lateness = lateness;
         self
     }
 
@@ -168,6 +197,35 @@ impl Definition {
         let found = self.devices().len();
         if found > DEVICES_MAX {
             return Err(ConfigError::Devices { found });
+        }
+        self.check_triggers()
+    }
+
+    fn check_triggers(&self) -> Result<(), ConfigError> {
+        let found = self.triggers.len();
+        if found > TIMES_MAX {
+            return Err(ConfigError::Times { found });
+        }
+        if self.lateness > LONGEST_LATENESS {
+            return Err(ConfigError::Lateness {
+                found: self.lateness,
+            });
+        }
+        for (trigger, it) in self.triggers.iter().enumerate() {
+            match *it {
+                Trigger::Every(found) if found < INTERVAL_LEAST => {
+                    return Err(ConfigError::Interval { trigger, found });
+                }
+                Trigger::Sun {
+                    offset_ms: found, ..
+                } if found.unsigned_abs() > SUN_OFFSET.unsigned_abs() => {
+                    return Err(ConfigError::Offset { trigger, found });
+                }
+                Trigger::When(_) | Trigger::Manual => {
+                    return Err(ConfigError::NoTime { trigger });
+                }
+                Trigger::At(_) | Trigger::On { .. } | Trigger::Sun { .. } | Trigger::Every(_) => {}
+            }
         }
         Ok(())
     }
@@ -252,6 +310,46 @@ pub enum ConfigError {
     Clause {
         /// The number of parts.
         found: usize,
+    },
+    /// The routine has too many triggers of time.
+    #[error("the routine has {found} triggers of time, the limit is {TIMES_MAX}: remove some")]
+    Times {
+        /// The number of triggers.
+        found: usize,
+    },
+    /// An occurrence would be followed by the next one before it is too late.
+    #[error("lateness is {found:?}: set it to a day at most")]
+    Lateness {
+        /// The lateness.
+        found: Span,
+    },
+    /// A group cannot decide that often.
+    #[error(
+        "trigger {trigger}, counted from 0, comes every {found:?}: set the interval to {INTERVAL_LEAST:?} or more"
+    )]
+    Interval {
+        /// The index of the trigger, from 0.
+        trigger: usize,
+        /// The interval.
+        found: Span,
+    },
+    /// Too far from sunrise or sunset.
+    #[error(
+        "trigger {trigger}, counted from 0, is {found} ms away from sunrise or sunset: give half a day at most"
+    )]
+    Offset {
+        /// The index of the trigger, from 0.
+        trigger: usize,
+        /// The offset in milliseconds.
+        found: i32,
+    },
+    /// Not a trigger of time.
+    #[error(
+        "trigger {trigger}, counted from 0, is a clause or a button: give a clause by `with_clause`; Command::Trigger needs nothing"
+    )]
+    NoTime {
+        /// The index of the trigger, from 0.
+        trigger: usize,
     },
     /// No leader would wait for a command.
     #[error("command_timeout is 0 us: set it above zero")]

@@ -34,6 +34,16 @@ pub enum RoutineEvent {
     },
     /// Its steps are over.
     Reports(Report),
+    /// Occurrences of a trigger of time came too late, or too soon one after the other, and started
+    /// nothing.
+    LeftOut {
+        /// The trigger, by its place in [`Definition::triggers`](super::Definition::triggers).
+        trigger: u16,
+        /// The number of the last decided occurrence, which may have started the routine.
+        occurrence: u64,
+        /// The number of occurrences that were left out.
+        count: u64,
+    },
     /// No group looks after this device of the clause, or the responsible group does not know it.
     NoDevice {
         /// The device.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::effect::{Effect, Effects};
 use crate::message::{Answer, Claim, Request};
-use crate::{Status, TriggerId};
+use crate::{Due, Status, TriggerId};
 
 /// The number of nodes that wait at once for the decision about their triggers. Others ask again.
 pub(super) const ASKERS_MAX: usize = 64;
@@ -75,7 +75,9 @@ pub struct RoutineLeader {
     pub(super) at: At,
     pub(super) task: Task,
     /// The proposals that would still change something.
-    proposed: Vec<Update>,
+    pub(super) proposed: Vec<Update>,
+    /// The clocks of voters, for each trigger of time: reports of which nothing is decided.
+    pub(super) clocks: BTreeMap<(u16, NodeId), Due>,
     askers: Vec<(Member, TriggerId)>,
     is_armed: bool,
     pub(super) rules: Rules,
@@ -106,6 +108,7 @@ impl RoutineLeader {
             at: At::Rest,
             task: Task::Rest,
             proposed: Vec::new(),
+            clocks: BTreeMap::new(),
             askers: Vec::new(),
             is_armed: false,
             rules: Rules::default(),
@@ -155,6 +158,7 @@ impl RoutineLeader {
                     asked != id
                 });
             }
+            Decided::Due { due, left_out, .. } => self.on_due_decided(due, left_out, out),
             Decided::Executes => out.push(Effect::Event(RoutineEvent::Executes {
                 instance: state.instance(),
             })),
@@ -244,6 +248,7 @@ impl RoutineLeader {
             Answer::Queued { .. }
             | Answer::Status { .. }
             | Answer::Triggered(_)
+            | Answer::Counted(_)
             | Answer::Store(_) => {}
         }
         self.arm(out);
@@ -401,7 +406,7 @@ impl RoutineLeader {
     }
 
     /// Arms the timer that repeats requests while an answer is missing.
-    fn arm(&mut self, out: &mut Out) {
+    pub(super) fn arm(&mut self, out: &mut Out) {
         let is_asking = !matches!(self.task, Task::Rest | Task::Holds { .. });
         let waits = is_asking || !self.proposed.is_empty() || !self.unwatched.is_empty();
         if waits && !self.is_armed {
@@ -431,6 +436,6 @@ const fn device_of(answer: &Answer) -> Option<NodeId> {
         | Answer::Read { device, .. }
         | Answer::Status { device, .. }
         | Answer::NoDevice { device } => Some(device),
-        Answer::Triggered(_) | Answer::Store(_) => None,
+        Answer::Triggered(_) | Answer::Counted(_) | Answer::Store(_) => None,
     }
 }

@@ -26,6 +26,11 @@ pub enum Published {
     /// "When a routine is triggered, the routine leader changes its state to ACQUIRING_LOCKS", also
     /// where it runs (CoMesh, section 4.2; erratum G9).
     RetriggersAnew,
+    /// Each leader starts the routine by its own clock, and no group remembers it: as triggers of time
+    /// run on a hub. The paper is silent (CoMesh, section 4.1).
+    EachLeaderStarts,
+    /// A leader's own clock decides that an occurrence has come, and the group remembers it.
+    OneClock,
 }
 
 selvedge_core::published_rules! {
@@ -35,6 +40,8 @@ selvedge_core::published_rules! {
     progress_in_memory ProgressInMemory
     sees_at_once SeesAtOnce
     retriggers_anew RetriggersAnew
+    each_leader_starts EachLeaderStarts
+    one_clock OneClock
 }
 
 impl Rules {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::published::Rules;
 use super::{ConfigError, Definition, End, Report, Retrigger, StepOutcome};
-use crate::{Status, TriggerId, message::Claim};
+use crate::{Due, Status, TriggerId, message::Claim};
 
 /// The number of triggers that a group remembers. A trigger that is repeated after this number of
 /// other triggers starts another run.
@@ -54,7 +54,7 @@ pub enum Update {
         /// Its status: nothing changes unless its version is higher than the last one.
         status: Status,
     },
-    /// By hand or by time.
+    /// By hand.
     Trigger(TriggerId),
     /// This try holds all devices.
     Locked {
@@ -112,6 +112,9 @@ pub enum Update {
         /// The time, including the leaders before.
         held: Span,
     },
+    /// An occurrence of a trigger of time has come: nothing changes unless it is later than the last
+    /// one.
+    Due(Due),
 }
 
 /// The effect of a trigger.
@@ -146,6 +149,15 @@ pub enum Decided {
         id: TriggerId,
         /// The effect; `None` if the trigger was known.
         taken: Option<Taken>,
+    },
+    /// An occurrence of a trigger of time was decided.
+    Due {
+        /// The occurrence.
+        due: Due,
+        /// The effect; `None` if the occurrence was known, came too late, or was the first of all.
+        taken: Option<Taken>,
+        /// The number of left-out occurrences since the last decided one, this one included.
+        left_out: u64,
     },
     /// Another try begins.
     Retries,
@@ -189,6 +201,8 @@ pub struct RoutineState {
     is_true: bool,
     /// The last triggers, the oldest first.
     triggers: Vec<TriggerId>,
+    /// The last decided occurrence of each trigger of time.
+    pub(super) marks: Vec<Option<u64>>,
     report: Option<Report>,
     #[serde(skip)]
     rules: Rules,
@@ -207,6 +221,7 @@ impl RoutineState {
         };
         Ok(Self {
             observed: definition.watches().into_iter().map(observe).collect(),
+            marks: vec![None; definition.triggers.len()],
             definition,
             instance: 0,
             stage: Stage::NotTriggered,
@@ -309,13 +324,14 @@ impl RoutineState {
     }
 
     /// Returns true if an update changes anything.
-    pub(super) fn is_due(&self, update: &Update) -> bool {
+    pub(crate) fn is_due(&self, update: &Update) -> bool {
         match *update {
             Update::Observed { device, ref status } => {
                 let known = self.observed(device);
                 known.is_some_and(|it| it.version < status.version)
             }
             Update::Trigger(id) => !self.has(id),
+            Update::Due(due) => self.has_not_come(due) || self.rules.each_leader_starts(),
             Update::Locked { instance, attempt }
             | Update::Retry { instance, attempt }
             | Update::NoDevice {
@@ -380,7 +396,7 @@ impl RoutineState {
         Decided::Triggered { id, taken }
     }
 
-    fn start(&mut self) -> Taken {
+    pub(super) fn start(&mut self) -> Taken {
         let is_idle = self.stage == Stage::NotTriggered;
         if is_idle || self.rules.retriggers_anew() {
             return self.begin();
@@ -469,6 +485,11 @@ impl selvedge_replica::State for RoutineState {
         if !self.is_due(update) {
             return match *update {
                 Update::Trigger(id) => Decided::Triggered { id, taken: None },
+                Update::Due(due) => Decided::Due {
+                    due,
+                    taken: None,
+                    left_out: 0,
+                },
                 Update::Observed { .. }
                 | Update::Locked { .. }
                 | Update::Retry { .. }
@@ -482,6 +503,7 @@ impl selvedge_replica::State for RoutineState {
         match *update {
             Update::Observed { device, ref status } => self.on_observed(device, status),
             Update::Trigger(id) => self.on_trigger(id),
+            Update::Due(due) => self.on_due(due),
             Update::Locked { attempt, .. } => {
                 self.stage = Stage::Executing {
                     attempt,

@@ -26,5 +26,6 @@ mod routine_leader;
 mod routines;
 mod settings;
 mod site;
+mod times;
 mod whole;
 mod wire;

@@ -67,7 +67,7 @@ impl World {
         self.routines_run();
         self.groups_have_one_leader();
         self.devices_are_known();
-        self.runs.check_counts(&self.site.clone());
+        self.runs.check_counts(&self.site.clone(), &self.times);
         self.little_is_sent();
         self.unwatch_all();
         self.run_for(100 * SECOND);

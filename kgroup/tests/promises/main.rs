@@ -23,6 +23,7 @@ mod runs;
 mod site;
 mod states;
 mod story;
+mod times;
 mod world;
 
 use selvedge_sim::histories::{random, seeds};
@@ -54,6 +55,15 @@ fn buildings_keep_the_promises_of_the_page() {
         assert!(all.changed > ran && all.read > ran && all.restarts > ran / 4);
         assert!(all.moved > ran && all.executing > ran && all.hurried > ran / 4);
         assert!(all.alive > 0);
+    }
+}
+
+#[test]
+fn triggers_of_time_keep_the_promises_of_the_page() {
+    let (ran, all) = run(Kind::Times, 10);
+    if ran >= 10 {
+        assert!(all.started > 10 * ran && all.late > ran / 4);
+        assert!(all.restarts > ran / 4 && all.moved > ran && all.alive > 0);
     }
 }
 

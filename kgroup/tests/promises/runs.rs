@@ -11,6 +11,7 @@ use selvedge_kgroup::{
 };
 use selvedge_sim::histories::History;
 
+use crate::times::Times;
 use crate::world::World;
 
 /// A run: a routine, and its number.
@@ -238,7 +239,7 @@ impl Runs {
     }
 
     /// Checks counts when faults are over: each request led to a run, and each name to one at most.
-    pub(crate) fn check_counts(&self, site: &Site) {
+    pub(crate) fn check_counts(&self, site: &Site, times: &Times) {
         if self.is_off {
             return;
         }
@@ -252,7 +253,7 @@ impl Runs {
                 runs >= least,
                 "{group:?} ran {runs} times, and {least} were asked"
             );
-            let most = count(&self.ids);
+            let most = count(&self.ids) + times.runs(group);
             assert!(
                 it.clause.is_some() || runs <= most,
                 "{runs} runs of {most} wishes"
@@ -301,12 +302,14 @@ impl World {
     pub(crate) fn stages(&mut self, id: u64) {
         let groups: Vec<GroupId> = self.routines();
         // A state that rests on facts that are not stored yet may be lost.
+        let now = self.now;
         let host = self.hosts.nodes[&id].host.as_ref();
         let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
             return;
         };
         for group in groups {
             if let Some(GroupState::Routine(state)) = host.driver.machine().held(group) {
+                self.times.see(now, group, state);
                 self.runs.state(group, state);
             }
         }

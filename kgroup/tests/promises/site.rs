@@ -9,6 +9,7 @@ use selvedge_sim::histories::Choices;
 
 use crate::devices::ACT_TIMEOUT;
 use crate::story::Kind;
+use crate::times::a_trigger;
 
 const COMPARISONS: [Option<Comparison>; 2] = [Some(Comparison::Equal), Some(Comparison::NotEqual)];
 
@@ -51,7 +52,15 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     let mut site = Site::new(selection, all, places, cluster).unwrap();
     let many = if devices == 0 { 0 } else { 1 + rng.below(4) };
     for _ in 0..many {
-        let definition = definition(rng, devices);
+        let mut definition = definition(rng, devices);
+        if kind == Kind::Times {
+            for _ in 0..1 + rng.below(2) {
+                definition = definition.with_trigger(a_trigger(rng));
+            }
+            definition = definition.with_lateness(Span::secs(rng.pick(&[10, 60])));
+            // Else the number of runs has no bound.
+            definition.clause = None;
+        }
         site = site.with_routine(definition).unwrap();
     }
     // The room that a map needs for an entry's name and value comes on top of the least.

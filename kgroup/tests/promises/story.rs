@@ -7,12 +7,14 @@ use selvedge_kgroup::{Kgroup, Reject};
 use selvedge_sim::histories::{Choices, History, Node, Weather, What};
 
 use crate::site::{config, site};
+use crate::times::Times;
 use crate::world::World;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Maps,
     Buildings,
+    Times,
     Limits,
     Liars,
 }
@@ -25,6 +27,9 @@ selvedge_sim::counts! {
         commands,
         reports,
         triggers,
+        /// Occurrences of triggers of time that came without faults, and that were left out.
+        started,
+        late,
         restarts,
         /// Phases after which all promises of progress had to be kept.
         alive,
@@ -48,7 +53,7 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
     let late = match kind {
         Kind::Maps => rng.below(2) == 0,
         Kind::Buildings => rng.below(4) == 0,
-        Kind::Limits | Kind::Liars => false,
+        Kind::Times | Kind::Limits | Kind::Liars => false,
     };
     let latest = if late { 30_000_000 } else { 2_500_000 };
     let weather = Weather {
@@ -116,6 +121,15 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
     if world.percent(15) && world.failures() > 0 {
         world.nodes.get_mut(&many).unwrap().never = true;
         world.spent.insert(many);
+    }
+    if kind == Kind::Times {
+        // A clock that is wrong counts as a node that is away.
+        let away = u8::from(world.nodes.values().any(|it| it.never));
+        let wrong = world.failures() - away;
+        world.times = Times::begin(&mut world.hosts.choices, many, wrong);
+        for id in 1..=many {
+            world.reads_clock_again(id);
+        }
     }
     for id in 1..=many {
         match world.below(5) {
@@ -188,6 +202,10 @@ fn ask(world: &mut World) {
         for _ in 0..world.below(3) {
             let id = world.a_node();
             world.trigger(id);
+        }
+        if world.times.is_on && world.percent(20) {
+            let id = world.a_node();
+            world.clock_is_set(id);
         }
     }
 }
@@ -330,6 +348,11 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
                 world.ends_well();
                 all.alive += 1;
             }
+            Kind::Times => {
+                world.times_are_kept();
+                world.runs.check_counts(&world.site.clone(), &world.times);
+                all.alive += 1;
+            }
             Kind::Limits | Kind::Liars => world.run_for(60_000_000),
         }
         world.weather = weather;
@@ -345,6 +368,8 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
         commands: world.runs.commands(),
         reports: world.runs.reports(),
         triggers: world.runs.ids.values().sum(),
+        started: world.times.started,
+        late: world.times.late(),
         restarts: world.restarts,
         alive: 0,
         hurried: 0,

@@ -21,6 +21,7 @@ use crate::devices::Devices;
 use crate::oracle::Maps;
 use crate::runs::{Named, Runs};
 use crate::states::{Observed, Places, States};
+use crate::times::Times;
 
 /// More steps at one moment than any correct building needs.
 const STORM: u64 = 50_000;
@@ -39,6 +40,8 @@ pub(crate) enum Own {
     /// A device's answer reaches the host.
     Answers(Member, Ticket, Outcome),
     Reports(Member, NodeId, Option<State>),
+    /// A host reads its clock.
+    Clock(u64),
 }
 
 /// The test's data of one life.
@@ -67,6 +70,7 @@ pub(crate) struct World {
     pub(crate) devices: Devices,
     pub(crate) runs: Runs,
     pub(crate) states: States,
+    pub(crate) times: Times,
     /// Nodes that forgot, or never ran, since the last time without faults.
     pub(crate) spent: BTreeSet<u64>,
     pub(crate) epoch: u64,
@@ -127,6 +131,9 @@ impl History for World {
     fn began(&mut self, me: Member) {
         let epoch = self.epoch;
         self.command(me.id.0, Command::SetEpoch(epoch));
+        if self.times.is_on {
+            self.read_clock(me.id.0);
+        }
         self.meet(me);
         self.ask_again(me.id.0);
     }
@@ -172,7 +179,10 @@ impl History for World {
                     }
                     self.act(me, reported, ticket, value);
                 }
-                LeaderEvent::Routine(event) => self.runs.reported(group, event),
+                LeaderEvent::Routine(event) => {
+                    self.times.reported(group, &event);
+                    self.runs.reported(group, event);
+                }
                 _ => {}
             },
             _ => {}
@@ -186,6 +196,7 @@ impl History for World {
     fn happens(&mut self, what: Own) {
         match what {
             Own::Epoch(to, epoch) => self.command(to, Command::SetEpoch(epoch)),
+            Own::Clock(id) => self.reads_clock_again(id),
             Own::Arrives { by, ticket, value } => self.arrives(by, ticket, value),
             Own::Answers(by, ticket, outcome) => {
                 self.command_of(by, Command::Acted { ticket, outcome });
@@ -214,6 +225,7 @@ impl World {
             devices,
             runs: Runs::default(),
             states: States::default(),
+            times: Times::default(),
             spent: BTreeSet::new(),
             epoch: 1,
             echoes: false,

@@ -197,18 +197,8 @@ impl<V: Value> Dispatcher<V> {
 
     /// The time of day at which this trigger comes, in microseconds after midnight.
     fn daily(&self, trigger: &Trigger<V>) -> Option<u64> {
-        match trigger {
-            Trigger::At(at) | Trigger::On { at, .. } => Some(u64::from(at.seconds()) * 1_000_000),
-            Trigger::Sun {
-                event, offset_ms, ..
-            } => {
-                let time = i64::from(self.today?.0.sun(*event)?.seconds()) * 1_000;
-                let millis = i64::from(TimeOfDay::DAY) * 1_000;
-                let at = (time + i64::from(*offset_ms)).rem_euclid(millis);
-                u64::try_from(at).ok().map(|it| it * 1_000)
-            }
-            Trigger::Every(_) | Trigger::When(_) | Trigger::Manual => None,
-        }
+        let at = trigger.time_of_day(|event| self.today?.0.sun(event))?;
+        Some(at.0)
     }
 
     /// Returns true if the time of day that comes now belongs to a day on which it runs.

@@ -58,6 +58,35 @@ pub enum Trigger<V> {
     Manual,
 }
 
+impl<V> Trigger<V> {
+    /// The days on which it comes at a time of day; `None` for an interval, a clause and a button.
+    #[must_use]
+    pub const fn days(&self) -> Option<Days> {
+        match self {
+            Self::At(_) => Some(Days::ALL),
+            Self::On { days, .. } | Self::Sun { days, .. } => Some(*days),
+            Self::Every(_) | Self::When(_) | Self::Manual => None,
+        }
+    }
+
+    /// The time after midnight at which it comes, on a day with these times of the sun. `None` where
+    /// it does not come at a time of day, or the time of the sun is not known.
+    pub fn time_of_day(&self, sun: impl FnOnce(SunEvent) -> Option<TimeOfDay>) -> Option<Span> {
+        match self {
+            Self::At(at) | Self::On { at, .. } => Some(Span::secs(at.seconds().into())),
+            Self::Sun {
+                event, offset_ms, ..
+            } => {
+                let time = i64::from(sun(*event)?.seconds()) * 1_000;
+                let millis = i64::from(TimeOfDay::DAY) * 1_000;
+                let at = (time + i64::from(*offset_ms)).rem_euclid(millis);
+                u64::try_from(at).ok().map(Span::millis)
+            }
+            Self::Every(_) | Self::When(_) | Self::Manual => None,
+        }
+    }
+}
+
 /// A command or report of the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Command<V> {

@@ -19,7 +19,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup as kgroup;
 use selvedge_kgroup::routines::{Definition, RoutineEvent};
-use selvedge_kgroup::{LeaderEvent, Outcome, Site, TriggerId};
+use selvedge_kgroup::{LeaderEvent, Outcome, Site, TriggerId, WallClock};
 use selvedge_membership as membership;
 use selvedge_routine::{Routine, State, Step};
 use selvedge_sim::network::{CallError, Link, Network, Topology};
@@ -355,7 +355,27 @@ fn a_node_without_this_part_says_so() {
 }
 
 #[test]
-fn only_epochs_are_taken_before_the_node_is_in() {
+fn a_clock_that_is_set_before_the_node_is_in_goes_on_in_its_life() {
+    use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
+    let shown = WallClock {
+        utc: Span::secs(1_772_433_000),
+        ahead: 3_600,
+        ..WallClock::default()
+    };
+    let mut node = Driver::new(node(member(0)));
+    let clock = Command::Groups(kgroup::Command::SetClock(shown));
+    step(&mut node, Input::Command(clock)).unwrap();
+    let join = Command::Membership(membership::Command::Join { seeds: vec![] });
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    let later = Time::ZERO + Span::secs(5);
+    node.step(later, &mut rng, Input::Command(join), drop)
+        .unwrap();
+    let part = node.machine().kgroup().unwrap();
+    assert_eq!(part.clock(later), Some(shown.after(Span::secs(5))));
+}
+
+#[test]
+fn only_epochs_and_clocks_are_taken_before_the_node_is_in() {
     let mut building = Building::new(4);
     let (routine, id) = (Site::routine(0), TriggerId(1));
     let trigger = Command::Groups(kgroup::Command::Trigger { routine, id });

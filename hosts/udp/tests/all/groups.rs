@@ -12,7 +12,8 @@ use selvedge_groups::{
     store::{Expected, StoreEvent, Stored},
 };
 use selvedge_kgroup::routines::Definition;
-use selvedge_kgroup::{Config, Event, LeaderEvent, Outcome, Site, TriggerId, devices};
+use selvedge_kgroup::{Config, Event, LeaderEvent, Outcome, Site, TriggerId, WallClock, devices};
+use selvedge_routine::trigger::Trigger;
 use selvedge_routine::{Routine, State, Step};
 use selvedge_seal::{Key, Keyring, Seal};
 use selvedge_udp::{Error, HostError, NodeEvent, Reject, Setup, Watch};
@@ -26,6 +27,10 @@ const LAMP: NodeId = NodeId(101);
 
 /// Three nodes, a lamp, and a routine that switches it on.
 pub(crate) fn coordination() -> Coordination {
+    coordination_of(|on| on)
+}
+
+fn coordination_of(change: impl FnOnce(Definition) -> Definition) -> Coordination {
     let nodes = (1..=3).map(|id| selvedge_groups::Node::new(id, Place::default()));
     let site = Site::new(
         Selection::new().with_failures(1),
@@ -34,7 +39,7 @@ pub(crate) fn coordination() -> Coordination {
         1,
     );
     let steps = vec![Step::new(LAMP, "on".into())];
-    let on = Definition::new(Routine { steps });
+    let on = change(Definition::new(Routine { steps }));
     Coordination::new(site.unwrap().with_routine(on).unwrap())
 }
 
@@ -261,6 +266,41 @@ async fn a_routine_that_is_triggered_switches_the_lamp() {
         () = on => {}
         () = async { tokio::join!(serve(one, &lamp), serve(two, &lamp), serve(three, &lamp)); } => {}
     }
+}
+
+/// An interval by three clocks, of which one is a year ahead.
+#[tokio::test]
+async fn an_interval_switches_the_lamp_by_the_clocks_of_most_nodes() {
+    let nth = std::cell::Cell::new(0);
+    let began = std::time::Instant::now();
+    let mut nodes = start(3, |setup| {
+        nth.set(nth.get() + 1);
+        let days = if nth.get() == 1 { 20_865 } else { 20_500 };
+        let shown = move || {
+            let utc = Duration::from_secs(days * 86_400) + began.elapsed();
+            Some(WallClock {
+                utc: utc.into(),
+                ..WallClock::default()
+            })
+        };
+        let every = Trigger::Every(Span::secs(1));
+        let coordination = coordination_of(|on| on.with_trigger(every));
+        let setup = setup.coordination(coordination, Span::secs(3_600));
+        setup.local_clock(shown)
+    })
+    .await;
+    let lamp = std::cell::RefCell::new(State::from("off"));
+    let [one, two, three] = &mut nodes[..] else {
+        panic!("three nodes");
+    };
+    tokio::select! {
+        () = until(|| *lamp.borrow() == State::from("on")) => {}
+        () = async { tokio::join!(serve(one, &lamp), serve(two, &lamp), serve(three, &lamp)); } => {}
+    }
+    assert!(
+        began.elapsed() >= Duration::from_secs(5),
+        "it is half past six"
+    );
     // A trigger that is asked again is decided, and starts nothing.
     let again = handle.trigger(Site::routine(0), TriggerId(1));
     assert_eq!(timeout(PATIENCE, again).await.unwrap(), Ok(()));

@@ -30,6 +30,8 @@ impl World {
         }
         all.extend(self.changes.map(Action::Changes));
         all.extend(self.reports());
+        let clocks = (0..self.clocks.len()).filter(|it| self.may_go_on(*it));
+        all.extend(clocks.map(Action::Clock));
         all
     }
 

@@ -4,14 +4,14 @@ use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
-use super::{APPLICATION, World, member, of_routines, routine_group, who};
+use super::{CLOCKS, World, member, of_routines, routine_group, who};
 use crate::check::ideal::Group;
 use crate::check::letter::{Body, Letter, To};
 use crate::check::setup::Who;
 use crate::devices::{DeviceLeader, Ticket};
 use crate::effect::{Effect, Effects};
 use crate::routines::{RoutineConfig, RoutineLeader, RoutineTimer};
-use crate::{Claim, devices};
+use crate::{Answer, Claim, Request, devices};
 
 impl World {
     pub(super) fn applies(&mut self, who: Who) {
@@ -75,6 +75,9 @@ impl World {
             (Who::Routine(number), Body::Asks { from, request }) => {
                 self.with_routine(number, seat, |group| {
                     group.step(seat, |leader, state, out| {
+                        if let Request::Due(due) = request {
+                            return leader.on_due(state, from, due, &CLOCKS, out);
+                        }
                         leader.on_asked(state, from, &request, out);
                     })
                 });
@@ -198,11 +201,10 @@ impl World {
                 to: To::Group(group),
                 body: Body::Asks { from, request },
             },
-            Effect::Answer { to, answer } if to == APPLICATION => {
-                // The application that triggers receives it.
-                debug_assert!(matches!(answer, crate::Answer::Triggered(_)));
-                return;
-            }
+            Effect::Answer {
+                answer: Answer::Triggered(_) | Answer::Counted(_),
+                ..
+            } => return, // The application that triggers receives it, or the node with the clock.
             Effect::Answer { to, answer } => Letter {
                 to: To::Node(to),
                 body: Body::Answers { group: own, answer },

@@ -172,6 +172,7 @@ impl Script {
             | Answer::NoDevice { .. }
             | Answer::Read { .. }
             | Answer::Triggered(_)
+            | Answer::Counted(_)
             | Answer::Store(_) => {}
         }
     }

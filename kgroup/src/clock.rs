@@ -1,0 +1,117 @@
+//! A node's clock, and its reports to routines that time triggers.
+//!
+//! A node reports for each routine whose state it holds, whether it leads or not: the group counts the clocks
+//! of its members ([`crate::routines`]). One timer serves all routines. It expires when a clock shows another
+//! occurrence, and while reports are open: after a time that doubles, since a group without a quorum may be
+//! without one for long.
+
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId, Span, Time};
+use selvedge_groups::GroupId;
+
+use crate::event::Timer;
+use crate::leading::LeaderInput;
+use crate::message::{Due, Payload, Request};
+use crate::routines::{Update, WallClock};
+use crate::state::GroupState;
+use crate::{Kgroup, Site};
+
+/// The most doublings of the wait before a report is repeated.
+const DOUBLINGS: u32 = 6;
+
+/// The clock of a node's host.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Clock {
+    /// The time that the host's clock showed, and when.
+    set: Option<(Time, WallClock)>,
+    /// The reports of the last round.
+    open: Vec<(GroupId, Due)>,
+    /// The rounds with these reports, up to [`DOUBLINGS`].
+    rounds: u32,
+}
+
+impl Clock {
+    fn at(&self, now: Time) -> Option<WallClock> {
+        let (set, shown) = self.set?;
+        Some(shown.after(now.since(set)))
+    }
+}
+
+impl Kgroup {
+    /// The time that its host's clock shows, if the host has set it.
+    #[must_use]
+    pub fn clock(&self, now: Time) -> Option<WallClock> {
+        self.clock.at(now)
+    }
+
+    pub(crate) fn set_clock(&mut self, shown: WallClock, cx: &mut Context<'_, Self>) {
+        self.clock.set = Some((cx.now(), shown));
+        self.report_due(cx);
+    }
+
+    /// A group's state or leader is another one: reports may be missing there.
+    pub(crate) fn look_at_clock(&self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let has_times = |it: &crate::routines::Definition| !it.triggers.is_empty();
+        if self.clock.set.is_some() && self.site.0.definition(group).is_some_and(has_times) {
+            cx.arm(Timer::Clock, Span::ZERO);
+        }
+    }
+
+    /// Reports what has come by the clock and is not decided, as far as this node knows.
+    pub(crate) fn report_due(&mut self, cx: &mut Context<'_, Self>) {
+        let Some(shown) = self.clock.at(cx.now()) else {
+            return;
+        };
+        let mut open = Vec::new();
+        let mut next: Option<Span> = None;
+        for (number, definition) in (0..).zip(self.site.0.routines()) {
+            let routine = Site::routine(number);
+            for trigger in definition.timed() {
+                let change = definition.until_due_changes(trigger, &shown);
+                next = next.into_iter().chain(change).min();
+                if let Some(due) = definition.due(trigger, &shown)
+                    && let Some(GroupState::Routine(state)) = self.held(routine)
+                    && state.is_due(&Update::Due(due))
+                {
+                    open.push((routine, due));
+                }
+            }
+        }
+        self.clock.rounds = match open == self.clock.open {
+            true => (self.clock.rounds + 1).min(DOUBLINGS),
+            false => 0,
+        };
+        if !open.is_empty() {
+            let wait = Span(self.config.routines.resend.0 << self.clock.rounds);
+            next = next.into_iter().chain([wait]).min();
+        }
+        for &(group, due) in &open {
+            let payload = Payload::Request(Request::Due(due));
+            self.command_groups(selvedge_groups::Command::Ask { group, payload }, cx);
+        }
+        self.clock.open = open;
+        if let Some(after) = next {
+            cx.arm(Timer::Clock, after);
+        }
+    }
+
+    /// A node asks the leader of a group, which this node is. A clock counts for a voter of the group.
+    pub(crate) fn on_asked(
+        &mut self,
+        group: GroupId,
+        from: Member,
+        request: Request,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let Request::Due(due) = request else {
+            return self.on(group, LeaderInput::Asked(from, request), cx);
+        };
+        let replica = self.groups().replica(group);
+        let voters = replica
+            .into_iter()
+            .flat_map(|it| &it.configuration().voters);
+        let voters: Vec<NodeId> = voters.map(|it| it.member.id).collect();
+        self.on(group, LeaderInput::Due(from, due, &voters), cx);
+    }
+}
