@@ -34,7 +34,7 @@ pub(crate) struct Times {
     wrong: BTreeSet<u64>,
     /// The lead of each clock, in microseconds.
     leads: BTreeMap<u64, i64>,
-    /// The first and the last decided occurrence of each trigger.
+    /// An occurrence before all decided ones of each trigger but perhaps the first, and the last one.
     decided: BTreeMap<(GroupId, u16), (u64, u64)>,
     /// Occurrences that were left out, by the last one.
     left_out: BTreeMap<(GroupId, u16, u64), u64>,
@@ -112,11 +112,16 @@ impl Times {
                 latest >= Some(mark),
                 "{group:?}: {mark} of {it:?} has not come"
             );
-            let known = self.decided.entry((group, trigger));
-            let known = known.or_insert((mark, mark));
-            known.0 = known.0.min(mark);
-            known.1 = known.1.max(mark);
+            // The decision before this one, perhaps the first of all, may not have been seen.
+            self.decides(group, trigger, mark.saturating_sub(1), mark);
         }
+    }
+
+    fn decides(&mut self, group: GroupId, trigger: u16, before: u64, mark: u64) {
+        let known = self.decided.entry((group, trigger));
+        let known = known.or_insert((before, mark));
+        known.0 = known.0.min(before);
+        known.1 = known.1.max(mark);
     }
 
     pub(crate) fn reported(&mut self, group: GroupId, event: &RoutineEvent) {
@@ -131,6 +136,8 @@ impl Times {
         let key = (group, trigger, occurrence);
         let known = *self.left_out.entry(key).or_insert(count);
         assert_eq!(known, count, "two counts of {key:?}");
+        let before = occurrence.saturating_sub(count).saturating_sub(1);
+        self.decides(group, trigger, before, occurrence);
     }
 
     /// The number of reports about occurrences that were left out.
