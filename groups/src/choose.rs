@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
 use crate::locality::{Tables, Vector};
-use crate::{GroupId, Leader, Place, Policy, Selection};
+use crate::{GroupId, Leader, Place, Selection};
 
 /// A smart node: it can look after others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +37,8 @@ impl Node {
 pub struct Target<'a> {
     /// Its id.
     pub id: GroupId,
-    /// Its centre: the place of its representative.
+    /// Its centre: the place of its [representative](Chooser::representative). A target without a
+    /// place gets members by their hashes.
     pub place: Option<Place>,
     /// Devices near the centre, the nearest first. Nodes similar to them are taken where too few
     /// are similar to the centre.
@@ -58,9 +59,6 @@ pub enum Unplaceable {
         /// The number that a group needs.
         needed: usize,
     },
-    /// The policy asks for near nodes, and the target has no place.
-    #[error("target {0:?} has no place: give it one, or choose with Policy::Uniform")]
-    NoPlace(GroupId),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -163,9 +161,9 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         nodes.reverse();
         nodes.sort_by_key(|it| it.0.id); // Stable: the last one of an id is first now.
         nodes.dedup_by_key(|it| it.0.id);
-        let tables = match config.policy {
-            Policy::Uniform => None,
-            Policy::Near(locality) => {
+        let tables = match config.policy.for_places(nodes.iter().map(|it| it.0.place)) {
+            None => None,
+            Some(locality) => {
                 let vectors = nodes.iter().zip(0..).filter_map(|((node, history), at)| {
                     Some((at, Vector::node(node.place?, *history)))
                 });
@@ -200,8 +198,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         }
         let of_target = self.draw.draw(Use::Target, target.id.0);
         let mut members: Vec<Chosen> = Vec::with_capacity(needed);
-        if let Some(tables) = &self.tables {
-            let centre = target.place.ok_or(Unplaceable::NoPlace(target.id))?;
+        if let Some((tables, centre)) = self.tables.as_ref().zip(target.place) {
             self.choose_near(tables, centre, target.neighbours, of_target, &mut members);
         }
         let near = members.len();
@@ -225,12 +222,17 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         Some(self.tables.as_ref()?.similar(place).len())
     }
 
-    /// The device of a cluster or a routine whose place counts in this epoch. O(n) hashes. `None`
-    /// for no device.
+    /// The device of a group whose place is the group's centre in this epoch: any of its devices,
+    /// each with equal probability. O(n) hashes. `None` for no device.
     #[must_use]
-    pub fn representative(&self, devices: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
-        let devices = devices.into_iter();
-        devices.min_by_key(|it| (self.draw.draw(Use::Representative, it.0), *it))
+    pub fn representative(
+        &self,
+        group: GroupId,
+        devices: impl IntoIterator<Item = (NodeId, Place)>,
+    ) -> Option<(NodeId, Place)> {
+        let of_group = self.draw.draw(Use::Target, group.0);
+        let rank = |id: NodeId| self.draw.draw(Use::Representative, id.0).rank_for(of_group);
+        devices.into_iter().min_by_key(|it| (rank(it.0), it.0))
     }
 
     /// Chooses f + 1 of the nodes that are similar to the centre, the nearest first; and if they

@@ -74,7 +74,7 @@
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 //! use selvedge_groups::{
-//!     Start, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection, Target,
+//!     Start, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection,
 //! };
 //! use selvedge_replica::State;
 //! use serde::{Deserialize, Serialize};
@@ -97,9 +97,6 @@
 //!     type Site = ();
 //!     fn groups((): &()) -> Vec<GroupId> {
 //!         vec![GROUP]
-//!     }
-//!     fn target((): &(), id: GroupId) -> Target<'static> {
-//!         Target { id, place: None, neighbours: &[] }
 //!     }
 //!     fn begin((): &(), group: GroupId) -> Option<Self> {
 //!         (group == GROUP).then_some(Self(0))

@@ -9,7 +9,7 @@ pub(crate) use selvedge_core::durable::Durable;
 pub(crate) use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 pub(crate) use selvedge_groups::{
     Begins, Command, Config, Event, Fact, GroupId, Groups, Item, Message, Node, Plan, Reject,
-    Selection, Start, Target, Timer,
+    Selection, Start, Timer,
 };
 pub(crate) use selvedge_replica as replica;
 pub(crate) use selvedge_replica::{Configuration, State};
@@ -35,14 +35,6 @@ impl Begins for Sum {
 
     fn groups(site: &Vec<GroupId>) -> Vec<GroupId> {
         site.clone()
-    }
-
-    fn target(_: &Vec<GroupId>, group: GroupId) -> Target<'static> {
-        Target {
-            id: group,
-            place: None,
-            neighbours: &[],
-        }
     }
 
     fn begin(_: &Vec<GroupId>, group: GroupId) -> Option<Self> {

@@ -170,3 +170,94 @@ fn groups_change_at_different_moments_of_a_span() {
     let different: BTreeSet<Span> = all.into_iter().collect();
     assert!(different.len() > 60, "{}", different.len());
 }
+
+#[test]
+fn a_plan_has_the_policy_that_the_places_of_its_nodes_give() {
+    let selection = Selection::new().with_failures(1);
+    let policy = |nodes: Vec<Node>| Plan::new(selection, nodes).unwrap().selection().policy;
+    let placed = |x: i32| (1..=5).map(move |id| Node::new(id, Place([x * id as i32, 0, 0])));
+    let near = Policy::Near(Locality::for_spacing(6));
+    assert_eq!(policy(placed(6).collect()), near);
+    assert_eq!(policy(placed(0).collect()), Policy::Uniform);
+    let nowhere = Node {
+        id: NodeId(6),
+        place: None,
+    };
+    assert_eq!(
+        policy(placed(6).chain([nowhere]).collect()),
+        Policy::Uniform
+    );
+}
+
+/// A group has a device at each end of a line of nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+struct Ends;
+
+const FAR: i32 = 1_000;
+
+impl selvedge_replica::State for Ends {
+    type Update = ();
+    type Outcome = ();
+
+    fn apply(&mut self, (): &()) {}
+}
+
+impl selvedge_groups::Begins for Ends {
+    type Site = ();
+
+    fn groups((): &()) -> Vec<GroupId> {
+        vec![GROUP]
+    }
+
+    fn devices((): &(), group: GroupId) -> Vec<(NodeId, Place)> {
+        let ends = [(1, 0), (2, FAR)].map(|(id, x)| (NodeId(id), Place([x, 0, 0])));
+        ends.into_iter().filter(|_| group == GROUP).collect()
+    }
+
+    /// The farthest first: the plan puts them in order.
+    fn neighbours((): &(), device: NodeId) -> Vec<Place> {
+        let away = [FAR / 2, 50, 40, 30, 20, 10];
+        let from_end = |it: i32| if device.0 == 1 { it } else { FAR - it };
+        away.map(|it| Place([from_end(it), 0, 0])).to_vec()
+    }
+
+    fn begin((): &(), group: GroupId) -> Option<Self> {
+        (group == GROUP).then_some(Self)
+    }
+}
+
+/// The machine's choice: a leader near one end or the other, epoch by epoch.
+#[test]
+fn the_centre_of_a_group_is_drawn_for_each_epoch() {
+    let nodes = (0..=100).map(|at| Node::new(at, Place([at as i32 * FAR / 100, 0, 0])));
+    let plan = Plan::new(Selection::new(), nodes).unwrap();
+    let nodes = plan.nodes().to_vec();
+    let (mut here, mut there, mut moved, mut before) = (0, 0, 0, false);
+    for epoch in 0..400 {
+        let chosen = plan.choose::<Ends>(&(), epoch, nodes.clone(), [GROUP, LATER]);
+        let [(GROUP, Ok(near)), (LATER, Ok(any))] = &chosen[..] else {
+            panic!("{chosen:?}");
+        };
+        let is_here = near[..3].iter().all(|it| it.0 <= 20);
+        let is_there = near[..3].iter().all(|it| it.0 >= 80);
+        assert!(is_here || is_there, "{epoch}: {near:?}");
+        here += usize::from(is_here);
+        there += usize::from(is_there);
+        moved += usize::from(is_here != before);
+        before = is_here;
+        let uniform = plan.selection().with_policy(Policy::Uniform);
+        let by_hash = crate::chooser(uniform, epoch, &nodes);
+        assert_eq!(
+            any,
+            &by_hash
+                .choose(crate::target(LATER.0, Place::default()))
+                .unwrap()
+        );
+    }
+    // Each of two with equal probability: 200 with a deviation of 10.
+    assert_eq!(here + there, 400);
+    assert!(
+        (150..=250).contains(&here) && (150..=250).contains(&moved),
+        "{here} {moved}"
+    );
+}
