@@ -2,7 +2,7 @@
 
 use arbitrary::{Arbitrary, Result, Unstructured};
 use selvedge_core::NodeId;
-use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection};
+use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection, Weight};
 use selvedge_kgroup::{GroupState, Site};
 
 /// The most nodes, and the most devices: a list may be long, and an input should be short.
@@ -116,7 +116,8 @@ fn selection(bytes: &mut Unstructured<'_>) -> Result<Selection> {
 fn node(bytes: &mut Unstructured<'_>) -> Result<Node> {
     let id = NodeId(number(bytes)?);
     let place = bool::arbitrary(bytes)?.then(|| place(bytes)).transpose()?;
-    Ok(Node { id, place })
+    let weight = Weight(u8::arbitrary(bytes)?);
+    Ok(Node { id, place, weight })
 }
 
 /// An id: near 0, where two are equal often, or anywhere.

@@ -2,7 +2,6 @@
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{NodeId, Sortition};
@@ -10,7 +9,7 @@ use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
 use crate::locality::{Tables, Vector};
-use crate::{GroupId, Leader, Place, Selection};
+use crate::{GroupId, Leader, Place, Selection, Weight};
 
 /// A smart node: it can look after others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,16 +18,34 @@ pub struct Node {
     pub id: NodeId,
     /// Its place. A node without a place is chosen by its hash alone.
     pub place: Option<Place>,
+    /// The share of the groups that it takes.
+    pub weight: Weight,
 }
 
 impl Node {
     /// A node with a place.
     #[must_use]
-    pub const fn new(id: u64, place: Place) -> Self {
+    pub fn new(id: u64, place: Place) -> Self {
         Self {
-            id: NodeId(id),
             place: Some(place),
+            ..Self::without_place(NodeId(id))
         }
+    }
+
+    /// A node without a place.
+    #[must_use]
+    pub fn without_place(id: NodeId) -> Self {
+        Self {
+            id,
+            place: None,
+            weight: Weight::default(),
+        }
+    }
+
+    /// The same node with this weight.
+    #[must_use]
+    pub const fn with_weight(self, weight: Weight) -> Self {
+        Self { weight, ..self }
     }
 }
 
@@ -63,8 +80,7 @@ pub enum Unplaceable {
 
 #[derive(Clone, Copy, Debug)]
 struct Smart {
-    id: NodeId,
-    place: Option<Place>,
+    node: Node,
     drawn: Drawn,
 }
 
@@ -73,9 +89,11 @@ struct Smart {
 /// | promise | under which assumption |
 /// |---|---|
 /// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
+/// | nodes of equal weights are chosen as if there were no weights, bit for bit | |
+/// | with [`Policy::Uniform`] a node leads in proportion to its [`Weight`], on average over targets and epochs, and is in groups in proportion to it | the hash is one; the node is in few of all groups |
+/// | a node of weight 0 is in a group only where too few others are here, and leads only where no other member can | some nodes have more weight |
 /// | a group has 2f + 1 different members | enough nodes are known; else the result is [`Unplaceable`] |
 /// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
-/// | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
 /// | nothing panics, for all places and ids | |
 ///
 /// The choice does *not* promise that nodes with different lists agree (a choice is a proposal: the
@@ -111,6 +129,9 @@ pub struct Chooser<'a, H> {
     draw: Draw<'a, H>,
     /// In order of ids.
     nodes: Vec<Smart>,
+    /// The highest weight, where nodes differ in weight. Else ranks are in the order of positions,
+    /// and cost less.
+    heaviest: Option<Weight>,
     tables: Option<Tables>,
 }
 
@@ -170,16 +191,19 @@ impl<'a, H: Sortition> Chooser<'a, H> {
                 Some(Tables::new(locality, &draw, vectors, weighs_history))
             }
         };
-        let drawn = nodes.into_iter().map(|(Node { id, place }, _)| Smart {
-            id,
-            place,
-            drawn: draw.draw(Use::Node, id.0),
+        let drawn = nodes.into_iter().map(|(node, _)| Smart {
+            node,
+            drawn: draw.draw(Use::Node, node.id.0),
         });
-        let nodes = drawn.collect();
+        let nodes: Vec<Smart> = drawn.collect();
+        let weights = nodes.iter().map(|it| it.node.weight);
+        let heaviest = weights.clone().max();
+        let heaviest = heaviest.filter(|heaviest| weights.clone().any(|it| it < *heaviest));
         Ok(Self {
             config,
             draw,
             nodes,
+            heaviest,
             tables,
         })
     }
@@ -207,12 +231,14 @@ impl<'a, H: Sortition> Chooser<'a, H> {
             Leader::LowestHash => {
                 let (near, others) = members.split_at_mut(near);
                 for part in [near, others] {
-                    part.sort_unstable_by_key(|it| (it.rank, it.id));
+                    part.sort_unstable_by_key(|it| it.order);
                 }
             }
-            Leader::Nearest => members.sort_unstable_by_key(|it| (it.distance, it.rank, it.id)),
+            Leader::Nearest => {
+                members.sort_unstable_by_key(|it| (it.weight == Weight(0), it.distance, it.order));
+            }
         }
-        Ok(members.into_iter().map(|it| it.id).collect())
+        Ok(members.into_iter().map(|it| it.order.id).collect())
     }
 
     /// The number of nodes that are similar to a place: candidates for the near part of its group.
@@ -249,14 +275,31 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         for place in [&centre].into_iter().chain(neighbours) {
             let similar = tables.similar(*place);
             let similar = similar.iter().filter_map(|&at| self.nodes.get(at as usize));
-            let chosen = similar.map(|it| it.chosen(target, Some(centre)));
+            let chosen = similar.map(|it| self.chosen(it, target, Some(centre)));
             let mut found: Vec<Chosen> = chosen.filter(|it| !members.contains(it)).collect();
-            found.sort_unstable_by_key(|it| (it.distance, it.rank, it.id));
-            members.extend(found.into_iter().take(wanted - members.len()));
+            found.sort_unstable_by_key(|it| (it.distance, it.order));
+            let missing = wanted - members.len();
+            self.weigh(missing, &mut found);
+            members.extend(found.into_iter().take(missing));
             if members.len() == wanted {
                 return;
             }
         }
+    }
+
+    /// Keeps the nearest nodes whose weights together are those of `missing` heaviest ones, in
+    /// their order: so light nodes share in groups with others around them, in proportion.
+    fn weigh(&self, missing: usize, found: &mut Vec<Chosen>) {
+        let Some(heaviest) = self.heaviest else {
+            return;
+        };
+        let mut room = missing * usize::from(heaviest.0);
+        found.retain(|it| {
+            let is_kept = room > 0 && it.weight > Weight(0);
+            room = room.saturating_sub(it.weight.0.into());
+            is_kept
+        });
+        found.sort_unstable_by_key(|it| it.order);
     }
 
     /// Fills the group up with the nodes of the lowest ranks.
@@ -269,47 +312,61 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     ) {
         let wanted = needed - members.len();
         // The highest of the lowest on top.
-        let mut lowest: BinaryHeap<(u64, NodeId, Reverse<usize>)> =
-            BinaryHeap::with_capacity(wanted + 1);
+        let mut lowest: BinaryHeap<(Order, usize)> = BinaryHeap::with_capacity(wanted + 1);
         for (at, node) in self.nodes.iter().enumerate() {
-            let rank = node.drawn.rank_for(target);
+            let order = self.order(node, target);
             let is_full = lowest.len() == wanted;
-            if is_full
-                && lowest
-                    .peek()
-                    .is_none_or(|it| (it.0, it.1) <= (rank, node.id))
-            {
+            if is_full && lowest.peek().is_none_or(|it| it.0 <= order) {
                 continue;
             }
-            if members.iter().any(|it| it.id == node.id) {
+            if members.iter().any(|it| it.order.id == order.id) {
                 continue;
             }
             if is_full {
                 lowest.pop();
             }
-            lowest.push((rank, node.id, Reverse(at)));
+            lowest.push((order, at));
         }
-        let lowest = lowest.into_iter().filter_map(|it| self.nodes.get(it.2.0));
-        members.extend(lowest.map(|it| it.chosen(target, centre)));
+        let lowest = lowest.into_iter().filter_map(|it| self.nodes.get(it.1));
+        members.extend(lowest.map(|it| self.chosen(it, target, centre)));
+    }
+
+    fn order(&self, smart: &Smart, target: Drawn) -> Order {
+        let rank = smart.drawn.rank_for(target);
+        Order {
+            position: match self.heaviest {
+                Some(_) => smart.node.weight.position(rank),
+                None => rank,
+            },
+            rank,
+            id: smart.node.id,
+        }
+    }
+
+    fn chosen(&self, smart: &Smart, target: Drawn, centre: Option<Place>) -> Chosen {
+        let places = smart.node.place.zip(centre);
+        let squared = places.map(|(one, other)| one.distance_squared(other));
+        Chosen {
+            order: self.order(smart, target),
+            weight: smart.node.weight,
+            distance: squared.unwrap_or(u64::MAX),
+        }
     }
 }
 
-/// A member, with its sort key.
+/// The order of the nodes for one target: the lowest is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    position: u64,
+    rank: u64,
+    id: NodeId,
+}
+
+/// A member, with its sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chosen {
-    id: NodeId,
-    rank: u64,
+    order: Order,
+    weight: Weight,
     /// The square of its distance from the centre.
     distance: u64,
-}
-
-impl Smart {
-    fn chosen(&self, target: Drawn, centre: Option<Place>) -> Chosen {
-        let places = self.place.zip(centre);
-        Chosen {
-            id: self.id,
-            rank: self.drawn.rank_for(target),
-            distance: places.map_or(u64::MAX, |(one, other)| one.distance_squared(other)),
-        }
-    }
 }

@@ -104,7 +104,7 @@
 //! }
 //!
 //! let members = [1, 2, 3, 4].map(|id| Member::new(id, 0));
-//! let all = members.map(|it| Node { id: it.id, place: None });
+//! let all = members.map(|it| Node::without_place(it.id));
 //! let plan = Arc::new(Plan::new(Selection::new().with_failures(1), all)?);
 //! let mut rng = ChaCha8Rng::seed_from_u64(1);
 //! let mut nodes = Vec::new();
@@ -219,6 +219,7 @@ mod route;
 mod selection;
 mod state;
 pub mod store;
+mod weight;
 
 pub use choose::{Chooser, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
@@ -233,6 +234,7 @@ pub use plan::{ConfigError, Plan};
 pub use published::Published;
 pub use selection::{Leader, Locality, Policy, Selection};
 pub use state::{Begins, Carried, Groups};
+pub use weight::Weight;
 
 /// The example of the README runs with the tests.
 #[cfg(doctest)]

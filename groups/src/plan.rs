@@ -260,7 +260,7 @@ impl Plan {
             let place = it.place.map(|it| it.0);
             let axes = place.map(|axes| axes.map(|axis| u64::from(axis as u32)));
             let [x, y, z] = axes.unwrap_or([1 << 40; 3]);
-            [it.id.0, x, y, z]
+            [it.id.0, x, y, z | u64::from(it.weight.0) << 48]
         });
         let all = words.into_iter().chain(of_nodes);
         (all.fold(0, |digest, word| {

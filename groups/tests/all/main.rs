@@ -31,6 +31,7 @@ mod store;
 mod store_parts;
 mod storing;
 mod uniform;
+mod weights;
 
 use selvedge_core::{NodeId, Sha256Sortition};
 use selvedge_groups::{Chooser, GroupId, Node, Place, Policy, Selection, Target};

@@ -61,10 +61,7 @@ pub(crate) fn plan(nodes: u64) -> Plan {
 }
 
 pub(crate) fn plan_for(failures: u8, nodes: u64) -> Plan {
-    let nodes = (1..=nodes).map(|id| Node {
-        id: NodeId(id),
-        place: None,
-    });
+    let nodes = (1..=nodes).map(|id| Node::without_place(NodeId(id)));
     Plan::new(Selection::new().with_failures(failures), nodes).unwrap()
 }
 

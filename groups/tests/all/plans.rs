@@ -1,7 +1,7 @@
 //! The plan, equal on all nodes.
 
 use selvedge_core::Incarnation;
-use selvedge_groups::{ConfigError, Leader, Locality, Place, Policy};
+use selvedge_groups::{ConfigError, Leader, Locality, Place, Policy, Weight};
 use selvedge_replica::Configuration;
 
 use crate::mesh::*;
@@ -32,7 +32,6 @@ fn plans_that_differ_in_anything_have_other_digests() {
         nodes[0] = node;
         of(uniform, nodes)
     };
-    let id = NodeId(1);
     let plain = || of(uniform, nodes());
     let plans = [
         plain(),
@@ -43,7 +42,9 @@ fn plans_that_differ_in_anything_have_other_digests() {
         of(near(2, 3, 4), nodes()),
         of(near(2, 2, 5), nodes()),
         of(near(3, 3, 4), nodes()),
-        with_node(Node { id, place: None }),
+        with_node(Node::without_place(NodeId(1))),
+        with_node(nodes()[0].with_weight(Weight(15))),
+        with_node(nodes()[0].with_weight(Weight(0))),
         with_node(Node::new(1, Place([0, 0, 0]))),
         with_node(Node::new(1, Place([0, 3, 0]))),
         with_node(Node::new(1, Place([0, 0, 3]))),
@@ -85,10 +86,7 @@ fn a_plan_that_cannot_work_is_refused() {
 /// Founders are named in life 0. Later members have lives of any length, and then they have to fit, too.
 #[test]
 fn a_plan_whose_frames_have_no_room_for_the_names_of_later_members_is_refused() {
-    let nodes = (0..5).map(|it| Node {
-        id: NodeId(u64::MAX - it),
-        place: None,
-    });
+    let nodes = (0..5).map(|it| Node::without_place(NodeId(u64::MAX - it)));
     let plan = Plan::new(Selection::new(), nodes).unwrap();
     let refused = plan.clone().with_frame_budget(160).unwrap_err();
     let ConfigError::Frame { found: 160, needed } = refused else {
@@ -179,10 +177,7 @@ fn a_plan_has_the_policy_that_the_places_of_its_nodes_give() {
     let near = Policy::Near(Locality::for_spacing(6));
     assert_eq!(policy(placed(6).collect()), near);
     assert_eq!(policy(placed(0).collect()), Policy::Uniform);
-    let nowhere = Node {
-        id: NodeId(6),
-        place: None,
-    };
+    let nowhere = Node::without_place(NodeId(6));
     assert_eq!(
         policy(placed(6).chain([nowhere]).collect()),
         Policy::Uniform

@@ -275,7 +275,7 @@ impl House {
         Ok(())
     }
 
-    fn notify(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
+    pub(super) fn notify(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
         self.net.membership(at, delta).map_err(Fault::network)
     }
 
