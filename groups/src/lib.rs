@@ -4,9 +4,10 @@
 //!
 //! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state
 //! implements [`Begins`], which names the groups and the first state of each. [`Groups`] is the
-//! part of one node in all of them. "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate
-//! Routines in Edge Meshes" calls such a group a k-group; its devices and routines are
-//! `selvedge-kgroup`.
+//! part of one node in all of them. Where places are known, most members of a group are near one of
+//! its devices, drawn for each epoch ([`Policy`]), and a node of more [`Weight`] is in more groups.
+//! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls
+//! such a group a k-group; its devices and routines are `selvedge-kgroup`.
 //!
 //! # Promises
 //!
