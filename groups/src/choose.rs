@@ -90,10 +90,10 @@ struct Smart {
 /// |---|---|
 /// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
 /// | nodes of equal weights are chosen as if there were no weights, bit for bit | |
-/// | with [`Policy::Uniform`] a node leads in proportion to its [`Weight`], on average over targets and epochs, and is in groups in proportion to it | the hash is one; the node is in few of all groups |
+/// | with [`Policy::Uniform`](crate::Policy::Uniform) a node leads in proportion to its [`Weight`], on average over targets and epochs, and is in groups in proportion to it | the hash is one; the node is in few of all groups |
 /// | a node of weight 0 is in a group only where too few others are here, and leads only where no other member can | some nodes have more weight |
 /// | a group has 2f + 1 different members | enough nodes are known; else the result is [`Unplaceable`] |
-/// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
+/// | a node that joins or leaves changes, with [`Policy::Uniform`](crate::Policy::Uniform), only the groups that it enters or was in, and one member of each | |
 /// | nothing panics, for all places and ids | |
 ///
 /// The choice does *not* promise that nodes with different lists agree (a choice is a proposal: the
@@ -242,7 +242,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     }
 
     /// The number of nodes that are similar to a place: candidates for the near part of its group.
-    /// `None` with [`Policy::Uniform`], where all are.
+    /// `None` with [`Policy::Uniform`](crate::Policy::Uniform), where all are.
     #[must_use]
     pub fn candidates(&self, place: Place) -> Option<usize> {
         Some(self.tables.as_ref()?.similar(place).len())
