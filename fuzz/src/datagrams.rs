@@ -167,7 +167,7 @@ async fn deliver(data: &[u8]) -> Option<TrafficReport> {
         .locks(4)
         .election(Election::paced(Span::secs(1), 2, 1));
     if has_groups {
-        setup = setup.coordination(coordination()?, Span::ZERO);
+        setup = setup.coordination(coordination()?, Span::ZERO).stateless();
     }
     let mut sealers = Vec::new();
     if let (Some(keyring), Ok(epoch)) = (keyring, Epoch::now()) {

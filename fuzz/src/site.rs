@@ -1,9 +1,9 @@
 //! Sites of any size and shape, and the groups that are chosen from their nodes.
 
 use arbitrary::{Arbitrary, Result, Unstructured};
-use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_groups::{Chooser, Leader, Locality, Node, Place, Policy, Selection};
-use selvedge_kgroup::Site;
+use selvedge_core::NodeId;
+use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection, Weight};
+use selvedge_kgroup::{GroupState, Site};
 
 /// The most nodes, and the most devices: a list may be long, and an input should be short.
 const MOST: usize = 64;
@@ -57,24 +57,19 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
         assert_eq!(holders, 1, "{device} is in several groups");
     }
     let epoch = u64::arbitrary(bytes)?;
-    let chooser = |nodes: Vec<Node>| Chooser::new(selection, &Sha256Sortition, epoch, nodes);
-    let mut backwards = site.nodes().to_vec();
-    backwards.reverse();
-    let choosers = [chooser(site.nodes().to_vec()), chooser(backwards)];
-    assert!(
-        choosers.iter().all(core::result::Result::is_ok),
-        "settings that a site accepted"
-    );
-    let [Ok(one), Ok(other)] = choosers else {
+    let Ok(plan) = site.plan() else {
         return Ok(());
     };
-    for group in site.groups() {
-        let chosen = one.choose(site.target(group));
-        assert_eq!(
-            chosen,
-            other.choose(site.target(group)),
-            "the order of nodes counts"
-        );
+    let mut backwards = site.nodes().to_vec();
+    backwards.reverse();
+    let [one, other] = [site.nodes().to_vec(), backwards]
+        .map(|nodes| plan.choose::<GroupState>(&site, epoch, nodes, site.groups()));
+    assert_eq!(one, other, "the order of nodes counts");
+    assert!(
+        one.iter().map(|it| it.0).eq(site.groups()),
+        "each group is chosen once"
+    );
+    for (_, chosen) in one {
         assert!(
             chosen.is_ok(),
             "a site with enough nodes has no group: {chosen:?}"
@@ -121,7 +116,8 @@ fn selection(bytes: &mut Unstructured<'_>) -> Result<Selection> {
 fn node(bytes: &mut Unstructured<'_>) -> Result<Node> {
     let id = NodeId(number(bytes)?);
     let place = bool::arbitrary(bytes)?.then(|| place(bytes)).transpose()?;
-    Ok(Node { id, place })
+    let weight = Weight(u8::arbitrary(bytes)?);
+    Ok(Node { id, place, weight })
 }
 
 /// An id: near 0, where two are equal often, or anywhere.

@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 pub use setup::{Ask, Before, Setup, Sight};
 pub use watch::Watch;
 
+use crate::GroupId;
 use crate::{Begins, Groups, Published};
-use crate::{GroupId, Target};
 
 /// The scenarios: first those with this crate's rules, which must hold, then those that must break.
 #[must_use]
@@ -79,14 +79,6 @@ impl Begins for Journal {
 
     fn groups(site: &GroupId) -> Vec<GroupId> {
         [*site].into()
-    }
-
-    fn target(_: &GroupId, id: GroupId) -> Target<'static> {
-        Target {
-            id,
-            place: None,
-            neighbours: &[],
-        }
     }
 
     fn begin(site: &GroupId, group: GroupId) -> Option<Self> {

@@ -2,7 +2,6 @@
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
-use core::cmp::Reverse;
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{NodeId, Sortition};
@@ -10,7 +9,7 @@ use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
 use crate::locality::{Tables, Vector};
-use crate::{GroupId, Leader, Place, Policy, Selection};
+use crate::{GroupId, Leader, Place, Selection, Weight};
 
 /// A smart node: it can look after others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,16 +18,34 @@ pub struct Node {
     pub id: NodeId,
     /// Its place. A node without a place is chosen by its hash alone.
     pub place: Option<Place>,
+    /// The share of the groups that it takes.
+    pub weight: Weight,
 }
 
 impl Node {
     /// A node with a place.
     #[must_use]
-    pub const fn new(id: u64, place: Place) -> Self {
+    pub fn new(id: u64, place: Place) -> Self {
         Self {
-            id: NodeId(id),
             place: Some(place),
+            ..Self::without_place(NodeId(id))
         }
+    }
+
+    /// A node without a place.
+    #[must_use]
+    pub fn without_place(id: NodeId) -> Self {
+        Self {
+            id,
+            place: None,
+            weight: Weight::default(),
+        }
+    }
+
+    /// The same node with this weight.
+    #[must_use]
+    pub const fn with_weight(self, weight: Weight) -> Self {
+        Self { weight, ..self }
     }
 }
 
@@ -37,7 +54,8 @@ impl Node {
 pub struct Target<'a> {
     /// Its id.
     pub id: GroupId,
-    /// Its centre: the place of its representative.
+    /// Its centre: the place of its [representative](Chooser::representative). A target without a
+    /// place gets members by their hashes.
     pub place: Option<Place>,
     /// Devices near the centre, the nearest first. Nodes similar to them are taken where too few
     /// are similar to the centre.
@@ -58,15 +76,11 @@ pub enum Unplaceable {
         /// The number that a group needs.
         needed: usize,
     },
-    /// The policy asks for near nodes, and the target has no place.
-    #[error("target {0:?} has no place: give it one, or choose with Policy::Uniform")]
-    NoPlace(GroupId),
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Smart {
-    id: NodeId,
-    place: Option<Place>,
+    node: Node,
     drawn: Drawn,
 }
 
@@ -75,9 +89,11 @@ struct Smart {
 /// | promise | under which assumption |
 /// |---|---|
 /// | two nodes choose the same group for a target, in the same order, bit for bit | their lists of nodes, places, settings, hash and epoch are equal; the order of the lists does not matter |
+/// | nodes of equal weights are chosen as if there were no weights, bit for bit | |
+/// | with [`Policy::Uniform`](crate::Policy::Uniform) a node leads in proportion to its [`Weight`], on average over targets and epochs, and is in groups in proportion to it | the hash is one; the node is in few of all groups |
+/// | a node of weight 0 is in a group only where too few others are here, and leads only where no other member can | some nodes have more weight |
 /// | a group has 2f + 1 different members | enough nodes are known; else the result is [`Unplaceable`] |
-/// | a node that joins or leaves changes, with [`Policy::Uniform`], only the groups that it enters or was in, and one member of each | |
-/// | with [`Policy::Uniform`] each node is in as many groups as any other, on average over targets and epochs | the hash is one |
+/// | a node that joins or leaves changes, with [`Policy::Uniform`](crate::Policy::Uniform), only the groups that it enters or was in, and one member of each | |
 /// | nothing panics, for all places and ids | |
 ///
 /// The choice does *not* promise that nodes with different lists agree (a choice is a proposal: the
@@ -113,6 +129,9 @@ pub struct Chooser<'a, H> {
     draw: Draw<'a, H>,
     /// In order of ids.
     nodes: Vec<Smart>,
+    /// The highest weight, where nodes differ in weight. Else ranks are in the order of positions,
+    /// and cost less.
+    heaviest: Option<Weight>,
     tables: Option<Tables>,
 }
 
@@ -163,25 +182,28 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         nodes.reverse();
         nodes.sort_by_key(|it| it.0.id); // Stable: the last one of an id is first now.
         nodes.dedup_by_key(|it| it.0.id);
-        let tables = match config.policy {
-            Policy::Uniform => None,
-            Policy::Near(locality) => {
+        let tables = match config.policy.for_places(nodes.iter().map(|it| it.0.place)) {
+            None => None,
+            Some(locality) => {
                 let vectors = nodes.iter().zip(0..).filter_map(|((node, history), at)| {
                     Some((at, Vector::node(node.place?, *history)))
                 });
                 Some(Tables::new(locality, &draw, vectors, weighs_history))
             }
         };
-        let drawn = nodes.into_iter().map(|(Node { id, place }, _)| Smart {
-            id,
-            place,
-            drawn: draw.draw(Use::Node, id.0),
+        let drawn = nodes.into_iter().map(|(node, _)| Smart {
+            node,
+            drawn: draw.draw(Use::Node, node.id.0),
         });
-        let nodes = drawn.collect();
+        let nodes: Vec<Smart> = drawn.collect();
+        let weights = nodes.iter().map(|it| it.node.weight);
+        let heaviest = weights.clone().max();
+        let heaviest = heaviest.filter(|heaviest| weights.clone().any(|it| it < *heaviest));
         Ok(Self {
             config,
             draw,
             nodes,
+            heaviest,
             tables,
         })
     }
@@ -200,8 +222,7 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         }
         let of_target = self.draw.draw(Use::Target, target.id.0);
         let mut members: Vec<Chosen> = Vec::with_capacity(needed);
-        if let Some(tables) = &self.tables {
-            let centre = target.place.ok_or(Unplaceable::NoPlace(target.id))?;
+        if let Some((tables, centre)) = self.tables.as_ref().zip(target.place) {
             self.choose_near(tables, centre, target.neighbours, of_target, &mut members);
         }
         let near = members.len();
@@ -210,27 +231,34 @@ impl<'a, H: Sortition> Chooser<'a, H> {
             Leader::LowestHash => {
                 let (near, others) = members.split_at_mut(near);
                 for part in [near, others] {
-                    part.sort_unstable_by_key(|it| (it.rank, it.id));
+                    part.sort_unstable_by_key(|it| it.order);
                 }
             }
-            Leader::Nearest => members.sort_unstable_by_key(|it| (it.distance, it.rank, it.id)),
+            Leader::Nearest => {
+                members.sort_unstable_by_key(|it| (it.weight == Weight(0), it.distance, it.order));
+            }
         }
-        Ok(members.into_iter().map(|it| it.id).collect())
+        Ok(members.into_iter().map(|it| it.order.id).collect())
     }
 
     /// The number of nodes that are similar to a place: candidates for the near part of its group.
-    /// `None` with [`Policy::Uniform`], where all are.
+    /// `None` with [`Policy::Uniform`](crate::Policy::Uniform), where all are.
     #[must_use]
     pub fn candidates(&self, place: Place) -> Option<usize> {
         Some(self.tables.as_ref()?.similar(place).len())
     }
 
-    /// The device of a cluster or a routine whose place counts in this epoch. O(n) hashes. `None`
-    /// for no device.
+    /// The device of a group whose place is the group's centre in this epoch: any of its devices,
+    /// each with equal probability. O(n) hashes. `None` for no device.
     #[must_use]
-    pub fn representative(&self, devices: impl IntoIterator<Item = NodeId>) -> Option<NodeId> {
-        let devices = devices.into_iter();
-        devices.min_by_key(|it| (self.draw.draw(Use::Representative, it.0), *it))
+    pub fn representative(
+        &self,
+        group: GroupId,
+        devices: impl IntoIterator<Item = (NodeId, Place)>,
+    ) -> Option<(NodeId, Place)> {
+        let of_group = self.draw.draw(Use::Target, group.0);
+        let rank = |id: NodeId| self.draw.draw(Use::Representative, id.0).rank_for(of_group);
+        devices.into_iter().min_by_key(|it| (rank(it.0), it.0))
     }
 
     /// Chooses f + 1 of the nodes that are similar to the centre, the nearest first; and if they
@@ -247,14 +275,31 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         for place in [&centre].into_iter().chain(neighbours) {
             let similar = tables.similar(*place);
             let similar = similar.iter().filter_map(|&at| self.nodes.get(at as usize));
-            let chosen = similar.map(|it| it.chosen(target, Some(centre)));
+            let chosen = similar.map(|it| self.chosen(it, target, Some(centre)));
             let mut found: Vec<Chosen> = chosen.filter(|it| !members.contains(it)).collect();
-            found.sort_unstable_by_key(|it| (it.distance, it.rank, it.id));
-            members.extend(found.into_iter().take(wanted - members.len()));
+            found.sort_unstable_by_key(|it| (it.distance, it.order));
+            let missing = wanted - members.len();
+            self.weigh(missing, &mut found);
+            members.extend(found.into_iter().take(missing));
             if members.len() == wanted {
                 return;
             }
         }
+    }
+
+    /// Keeps the nearest nodes whose weights together are those of `missing` heaviest ones, in
+    /// their order: so light nodes share in groups with others around them, in proportion.
+    fn weigh(&self, missing: usize, found: &mut Vec<Chosen>) {
+        let Some(heaviest) = self.heaviest else {
+            return;
+        };
+        let mut room = missing * usize::from(heaviest.0);
+        found.retain(|it| {
+            let is_kept = room > 0 && it.weight > Weight(0);
+            room = room.saturating_sub(it.weight.0.into());
+            is_kept
+        });
+        found.sort_unstable_by_key(|it| it.order);
     }
 
     /// Fills the group up with the nodes of the lowest ranks.
@@ -267,47 +312,61 @@ impl<'a, H: Sortition> Chooser<'a, H> {
     ) {
         let wanted = needed - members.len();
         // The highest of the lowest on top.
-        let mut lowest: BinaryHeap<(u64, NodeId, Reverse<usize>)> =
-            BinaryHeap::with_capacity(wanted + 1);
+        let mut lowest: BinaryHeap<(Order, usize)> = BinaryHeap::with_capacity(wanted + 1);
         for (at, node) in self.nodes.iter().enumerate() {
-            let rank = node.drawn.rank_for(target);
+            let order = self.order(node, target);
             let is_full = lowest.len() == wanted;
-            if is_full
-                && lowest
-                    .peek()
-                    .is_none_or(|it| (it.0, it.1) <= (rank, node.id))
-            {
+            if is_full && lowest.peek().is_none_or(|it| it.0 <= order) {
                 continue;
             }
-            if members.iter().any(|it| it.id == node.id) {
+            if members.iter().any(|it| it.order.id == order.id) {
                 continue;
             }
             if is_full {
                 lowest.pop();
             }
-            lowest.push((rank, node.id, Reverse(at)));
+            lowest.push((order, at));
         }
-        let lowest = lowest.into_iter().filter_map(|it| self.nodes.get(it.2.0));
-        members.extend(lowest.map(|it| it.chosen(target, centre)));
+        let lowest = lowest.into_iter().filter_map(|it| self.nodes.get(it.1));
+        members.extend(lowest.map(|it| self.chosen(it, target, centre)));
+    }
+
+    fn order(&self, smart: &Smart, target: Drawn) -> Order {
+        let rank = smart.drawn.rank_for(target);
+        Order {
+            position: match self.heaviest {
+                Some(_) => smart.node.weight.position(rank),
+                None => rank,
+            },
+            rank,
+            id: smart.node.id,
+        }
+    }
+
+    fn chosen(&self, smart: &Smart, target: Drawn, centre: Option<Place>) -> Chosen {
+        let places = smart.node.place.zip(centre);
+        let squared = places.map(|(one, other)| one.distance_squared(other));
+        Chosen {
+            order: self.order(smart, target),
+            weight: smart.node.weight,
+            distance: squared.unwrap_or(u64::MAX),
+        }
     }
 }
 
-/// A member, with its sort key.
+/// The order of the nodes for one target: the lowest is the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Order {
+    position: u64,
+    rank: u64,
+    id: NodeId,
+}
+
+/// A member, with its sort keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Chosen {
-    id: NodeId,
-    rank: u64,
+    order: Order,
+    weight: Weight,
     /// The square of its distance from the centre.
     distance: u64,
-}
-
-impl Smart {
-    fn chosen(&self, target: Drawn, centre: Option<Place>) -> Chosen {
-        let places = self.place.zip(centre);
-        Chosen {
-            id: self.id,
-            rank: self.drawn.rank_for(target),
-            distance: places.map_or(u64::MAX, |(one, other)| one.distance_squared(other)),
-        }
-    }
 }

@@ -21,7 +21,8 @@ pub struct Config {
     /// Default 10 s.
     pub stagger: Span,
     /// The number of failed or left members at which a leader chooses others: from 1; one above the
-    /// plan's failures counts as that. Default 2, as the plan's.
+    /// plan's failures counts as that. Default 1; the paper's is as many as may fail (section 3.5),
+    /// until when a group can lose no other member.
     pub replace_after: u8,
     /// The most groups in which a node is: from 1. It refuses further ones, and counts them.
     /// Default 1,024.
@@ -46,7 +47,7 @@ impl Config {
             patience: Span::secs(1),
             change_delay: Span::secs(1),
             stagger: Span::secs(10),
-            replace_after: 2,
+            replace_after: 1,
             groups: 1_024,
             leader_hints: 256,
         }

@@ -59,9 +59,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         if start == Start::Fresh {
             let known = S::groups(&groups.site);
-            let all = groups
-                .plan
-                .founders_of(known.into_iter().map(|it| S::target(&groups.site, it)));
+            let all = groups.plan.founders_of::<S>(&groups.site, known);
             for (group, founders) in all {
                 if founders.contains(&me.id) {
                     let replica = groups.found(group, &founders)?;
@@ -80,7 +78,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// The nodes that found a group.
     #[must_use]
     pub fn founders(&self, group: GroupId) -> Vec<NodeId> {
-        self.plan.founders(S::target(&self.site, group))
+        self.plan.founders::<S>(&self.site, group)
     }
 
     fn found(&self, group: GroupId, founders: &[NodeId]) -> Result<Option<Replica<S>>, Reject> {

@@ -60,8 +60,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn choose(&mut self, group: GroupId, mut inquiry: Inquiry, cx: &mut Context<'_, Self>) {
         let here = self.plan.nodes().iter().copied();
         let here = here.filter(|it| self.is_here(it.id) && !inquiry.silent.contains(&it.id));
-        let target = S::target(&self.site, group);
-        let chosen = self.plan.choose(self.epoch, here, [target]).pop();
+        let chosen = self
+            .plan
+            .choose::<S>(&self.site, self.epoch, here, [group])
+            .pop();
         match chosen {
             Some((_, Ok(chosen))) => inquiry.chosen = chosen,
             Some((_, Err(why))) => return cx.event(Event::Unplaced { group, why }),

@@ -4,9 +4,10 @@
 //!
 //! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state
 //! implements [`Begins`], which names the groups and the first state of each. [`Groups`] is the
-//! part of one node in all of them. "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate
-//! Routines in Edge Meshes" calls such a group a k-group; its devices and routines are
-//! `selvedge-kgroup`.
+//! part of one node in all of them. Where places are known, most members of a group are near one of
+//! its devices, drawn for each epoch ([`Policy`]), and a node of more [`Weight`] is in more groups.
+//! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls
+//! such a group a k-group; its devices and routines are `selvedge-kgroup`.
 //!
 //! # Promises
 //!
@@ -74,7 +75,7 @@
 //! use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
 //! use selvedge_core::{Delta, Driver, Effect, Input, Member, Span, Time};
 //! use selvedge_groups::{
-//!     Start, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection, Target,
+//!     Start, Begins, Command, Config, Event, GroupId, Groups, Node, Plan, Selection,
 //! };
 //! use selvedge_replica::State;
 //! use serde::{Deserialize, Serialize};
@@ -98,16 +99,13 @@
 //!     fn groups((): &()) -> Vec<GroupId> {
 //!         vec![GROUP]
 //!     }
-//!     fn target((): &(), id: GroupId) -> Target<'static> {
-//!         Target { id, place: None, neighbours: &[] }
-//!     }
 //!     fn begin((): &(), group: GroupId) -> Option<Self> {
 //!         (group == GROUP).then_some(Self(0))
 //!     }
 //! }
 //!
 //! let members = [1, 2, 3, 4].map(|id| Member::new(id, 0));
-//! let all = members.map(|it| Node { id: it.id, place: None });
+//! let all = members.map(|it| Node::without_place(it.id));
 //! let plan = Arc::new(Plan::new(Selection::new().with_failures(1), all)?);
 //! let mut rng = ChaCha8Rng::seed_from_u64(1);
 //! let mut nodes = Vec::new();
@@ -222,6 +220,7 @@ mod route;
 mod selection;
 mod state;
 pub mod store;
+mod weight;
 
 pub use choose::{Chooser, Node, Target, Unplaceable};
 pub use cluster::{Cluster, clusters};
@@ -236,6 +235,7 @@ pub use plan::{ConfigError, Plan};
 pub use published::Published;
 pub use selection::{Leader, Locality, Policy, Selection};
 pub use state::{Begins, Carried, Groups};
+pub use weight::Weight;
 
 /// The example of the README runs with the tests.
 #[cfg(doctest)]

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::draw::mix;
 use crate::message::{FIXED_LEN, ITEM_LEN};
-use crate::{Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
+use crate::{Begins, Chooser, GroupId, Node, Policy, Selection, Target, Unplaceable};
 
 /// The length in bytes of all that precedes a replica's message.
 const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
@@ -80,8 +80,10 @@ impl Plan {
         if found < needed {
             return Err(ConfigError::TooFewNodes { found, needed });
         }
+        let locality = selection.policy.for_places(nodes.iter().map(|it| it.place));
+        let policy = locality.map_or(Policy::Uniform, Policy::Near);
         let mut plan = Self {
-            selection,
+            selection: selection.with_policy(policy),
             nodes,
             frame_budget: 1_400,
             digest: 0,
@@ -127,7 +129,7 @@ impl Plan {
         &self.nodes
     }
 
-    /// The rule that chooses them.
+    /// The rule that chooses them, with the policy that the places of the nodes give.
     #[must_use]
     pub const fn selection(&self) -> &Selection {
         &self.selection
@@ -171,13 +173,19 @@ impl Plan {
         self.nodes.binary_search_by_key(&id, |it| it.id).ok()
     }
 
-    /// The members of groups in an epoch, of these nodes.
-    pub(crate) fn choose(
+    /// The members of groups in an epoch, of these nodes of the plan, as [`Groups`](crate::Groups)
+    /// chooses them: near the group's [representative](Chooser::representative) in this epoch where
+    /// it has devices and the policy is [`Policy::Near`], by hashes else.
+    ///
+    /// O(n log n) and n hashes, then O(n) for each group, with a hash for each of its devices.
+    pub fn choose<S: Begins>(
         &self,
+        site: &S::Site,
         epoch: u64,
-        nodes: impl Iterator<Item = Node> + Clone,
-        targets: impl IntoIterator<Item = Target<'static>>,
+        nodes: impl IntoIterator<Item = Node, IntoIter: Clone>,
+        groups: impl IntoIterator<Item = GroupId>,
     ) -> Vec<(GroupId, Result<Vec<NodeId>, Unplaceable>)> {
+        let nodes = nodes.into_iter();
         let chooser = |policy| {
             let selection = self.selection.with_policy(policy);
             let chooser = Chooser::new(selection, &Sha256Sortition, epoch, nodes.clone());
@@ -185,23 +193,37 @@ impl Plan {
             chooser.ok()
         };
         let (mut near, mut uniform) = (None, None);
-        let chosen = targets.into_iter().filter_map(|target| {
-            // A target without a place, such as a map of the application, gets members by hash.
-            let chooser = match target.place {
-                Some(_) => near.get_or_insert_with(|| chooser(self.selection.policy)),
-                None => uniform.get_or_insert_with(|| chooser(Policy::Uniform)),
+        let chosen = groups.into_iter().filter_map(|id| {
+            let devices = S::devices(site, id);
+            // A group without devices, such as a map of the application, gets members by hash.
+            let chooser = match devices.is_empty() {
+                false => near.get_or_insert_with(|| chooser(self.selection.policy)),
+                true => uniform.get_or_insert_with(|| chooser(Policy::Uniform)),
             };
-            Some((target.id, chooser.as_ref()?.choose(target)))
+            let chooser = chooser.as_ref()?;
+            let centre = chooser.representative(id, devices);
+            let neighbours = centre.map(|(device, place)| {
+                let mut neighbours = S::neighbours(site, device);
+                neighbours.sort_unstable_by_key(|it| (it.distance_squared(place), *it));
+                neighbours
+            });
+            let target = Target {
+                id,
+                place: centre.map(|it| it.1),
+                neighbours: neighbours.as_deref().unwrap_or_default(),
+            };
+            Some((id, chooser.choose(target)))
         });
         chosen.collect()
     }
 
     /// The members of the first configurations of groups.
-    pub(crate) fn founders_of(
+    pub(crate) fn founders_of<S: Begins>(
         &self,
-        targets: impl IntoIterator<Item = Target<'static>>,
+        site: &S::Site,
+        groups: impl IntoIterator<Item = GroupId>,
     ) -> Vec<(GroupId, Vec<NodeId>)> {
-        let all = self.choose(0, self.nodes.iter().copied(), targets);
+        let all = self.choose::<S>(site, 0, self.nodes.iter().copied(), groups);
         let founders = all.into_iter().filter_map(|(group, founders)| {
             debug_assert!(founders.is_ok(), "there are enough nodes");
             Some((group, founders.ok()?))
@@ -210,8 +232,8 @@ impl Plan {
     }
 
     /// The members of a group's first configuration.
-    pub(crate) fn founders(&self, target: Target<'static>) -> Vec<NodeId> {
-        let founders = self.founders_of([target]).into_iter().next();
+    pub(crate) fn founders<S: Begins>(&self, site: &S::Site, group: GroupId) -> Vec<NodeId> {
+        let founders = self.founders_of::<S>(site, [group]).into_iter().next();
         founders.map(|it| it.1).unwrap_or_default()
     }
 
@@ -222,7 +244,7 @@ impl Plan {
             leader,
         } = self.selection;
         let of_policy = match policy {
-            Policy::Uniform => 0,
+            Policy::ByPlaces | Policy::Uniform => 0,
             Policy::Near(it) => {
                 1 | u64::from(it.functions) << 8
                     | u64::from(it.tables) << 16
@@ -238,7 +260,7 @@ impl Plan {
             let place = it.place.map(|it| it.0);
             let axes = place.map(|axes| axes.map(|axis| u64::from(axis as u32)));
             let [x, y, z] = axes.unwrap_or([1 << 40; 3]);
-            [it.id.0, x, y, z]
+            [it.id.0, x, y, z | u64::from(it.weight.0) << 48]
         });
         let all = words.into_iter().chain(of_nodes);
         (all.fold(0, |digest, word| {

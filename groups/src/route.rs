@@ -79,9 +79,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             if !knows_some || unanswered > UNANSWERED {
                 let here = self.plan.nodes().iter().copied();
                 let here = here.filter(|it| self.is_here(it.id));
-                let target = S::target(&self.site, group);
-                let chosen = self.plan.choose(self.epoch, here, [target]).pop();
-                if let Some((_, Ok(chosen))) = chosen {
+                let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, [group]);
+                if let Some((_, Ok(chosen))) = chosen.into_iter().next() {
                     likely.extend(chosen);
                 }
             }

@@ -1,6 +1,13 @@
 //! The rule that chooses groups. All nodes must agree in it.
 
+use alloc::vec::Vec;
+
 use selvedge_core::settings::{self, OutOfRange, Setting};
+
+use crate::Place;
+
+/// The most places from which distances to others are measured.
+const MEASURED: usize = 128;
 
 /// The rule that chooses groups. All nodes use an equal one: nodes that differ choose different
 /// groups, which costs messages.
@@ -11,7 +18,7 @@ pub struct Selection {
     /// most. A group has twice as many members and one (section 2: the number of smart nodes in the
     /// largest power domain). Default 2.
     pub failures: u8,
-    /// The nodes that are taken.
+    /// The nodes that are taken. Default [`Policy::ByPlaces`].
     pub policy: Policy,
     /// The member that leads if it can.
     pub leader: Leader,
@@ -21,6 +28,9 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Policy {
+    /// Near ones where all nodes have places, with the width that the
+    /// [spacing](Locality::for_places) of these places gives; else by hashes alone.
+    ByPlaces,
     /// The nodes with the lowest hashes (section 3.1).
     Uniform,
     /// f + 1 near ones, and f by their hashes, so that no power domain has a majority (section 3.6).
@@ -46,7 +56,7 @@ pub struct Locality {
     pub functions: u8,
     /// Tables of which one must agree, the paper's l: from 1 to 16. Default 2 (table 3).
     pub tables: u8,
-    /// The width of a bucket, the paper's r, in the unit of [`Place`](crate::Place): from 1.
+    /// The width of a bucket, the paper's r, in the unit of [`Place`]: from 1.
     /// Default 4 (table 3, where devices are one unit apart).
     pub width: u32,
 }
@@ -61,6 +71,38 @@ impl Locality {
             width: spacing.saturating_mul(4),
         }
     }
+
+    /// The paper's defaults, for the spacing of these places: the median distance from a place to
+    /// the nearest other one. `None` where fewer than two places differ.
+    ///
+    /// O(n), as at most 128 places are measured. The order of the places matters for more of them.
+    #[must_use]
+    pub fn for_places(places: &[Place]) -> Option<Self> {
+        let step = places.len().div_ceil(MEASURED).max(1);
+        let nearest = places.iter().step_by(step).filter_map(|one| {
+            let others = places.iter().map(|it| one.distance_squared(*it));
+            others.filter(|it| *it > 0).min()
+        });
+        let mut nearest: Vec<u64> = nearest.collect();
+        nearest.sort_unstable();
+        let median = nearest.get(nearest.len() / 2)?.isqrt();
+        Some(Self::for_spacing(u32::try_from(median).unwrap_or(u32::MAX)))
+    }
+}
+
+impl Policy {
+    /// The locality by which near members are found among nodes at these places; `None` where
+    /// hashes alone count.
+    pub(crate) fn for_places(
+        self,
+        places: impl Iterator<Item = Option<Place>>,
+    ) -> Option<Locality> {
+        match self {
+            Self::Uniform => None,
+            Self::Near(locality) => Some(locality),
+            Self::ByPlaces => Locality::for_places(&places.collect::<Option<Vec<Place>>>()?),
+        }
+    }
 }
 
 impl Default for Selection {
@@ -70,12 +112,12 @@ impl Default for Selection {
 }
 
 impl Selection {
-    /// The defaults: 2 failures, the lowest hashes.
+    /// The defaults: 2 failures, near members where places are known, the lowest hash leads.
     #[must_use]
     pub const fn new() -> Self {
         Self {
             failures: 2,
-            policy: Policy::Uniform,
+            policy: Policy::ByPlaces,
             leader: Leader::LowestHash,
         }
     }
@@ -99,7 +141,7 @@ impl Selection {
     pub const fn check(&self) -> Result<(), OutOfRange> {
         let failures = Setting::number("failures", self.failures as u64, 0, 15);
         match self.policy {
-            Policy::Uniform => settings::check(&[failures]),
+            Policy::ByPlaces | Policy::Uniform => settings::check(&[failures]),
             Policy::Near(it) => settings::check(&[
                 failures,
                 Setting::number("functions", it.functions as u64, 1, 16),

@@ -17,7 +17,7 @@ use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
 use crate::{Config, Counters, Item, Plan, Start};
-use crate::{GroupId, Target};
+use crate::{GroupId, Place};
 
 /// A state that groups begin with, from data that is equal on all nodes.
 pub trait Begins: State {
@@ -27,8 +27,17 @@ pub trait Begins: State {
     /// The groups that begin with the site.
     fn groups(site: &Self::Site) -> Vec<GroupId>;
 
-    /// The target of a group. A group without a place gets members by hash.
-    fn target(site: &Self::Site, group: GroupId) -> Target<'static>;
+    /// The devices that a group looks after, with their places: in each epoch one of them is the
+    /// centre near which members are chosen. A group without devices gets members by their hashes.
+    fn devices(_site: &Self::Site, _group: GroupId) -> Vec<(NodeId, Place)> {
+        Vec::new()
+    }
+
+    /// The places of devices around one: nodes that are similar to them are taken where too few
+    /// are similar to it.
+    fn neighbours(_site: &Self::Site, _device: NodeId) -> Vec<Place> {
+        Vec::new()
+    }
 
     /// The first state of a group, also of one that is not among [`groups`](Self::groups) and
     /// begins with its first question. `None` where no such group exists.

@@ -5,8 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 use selvedge_groups::{
-    self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, Target, clusters,
-    store::Store,
+    self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, clusters, store::Store,
 };
 use serde::Serialize;
 
@@ -154,9 +153,12 @@ impl Site {
             let ids = it.devices.iter().map(|it| it.0);
             ids.chain([u64::MAX])
         });
+        let places = self.places.iter().flat_map(|it| it.1.0);
+        let places = places.map(|axis| u64::from(axis.cast_unsigned()));
         let routines = self.routines.iter().flat_map(words);
         let limits = words(&self.limits);
-        Ok(devices.chain(routines).chain(limits).fold(plan, Plan::with))
+        let words = devices.chain(places).chain(routines).chain(limits);
+        Ok(words.fold(plan, Plan::with))
     }
 
     /// The nodes, by id.
@@ -191,24 +193,24 @@ impl Site {
         u32::try_from(number).ok().map(Site::cluster)
     }
 
-    /// The centre of a group: the mean of a cluster, the first device of a routine.
+    /// The devices of a cluster, or those that a routine needs, with their places; none for a map.
+    /// In each epoch one of them is drawn, and the members of the group are near it.
     #[must_use]
-    pub fn target(&self, group: GroupId) -> Target<'static> {
+    pub fn devices(&self, group: GroupId) -> Vec<(NodeId, Place)> {
         let number = number(group);
-        let place = match group.0 & KIND {
-            CLUSTER => self.clusters.get(number).map(|it| it.centre),
-            ROUTINE => self.routines.get(number).and_then(|it| {
-                let first = it.routine.steps.first()?.device;
-                let at = self.places.binary_search_by_key(&first, |it| it.0).ok()?;
-                self.places.get(at).map(|it| it.1)
-            }),
+        let cluster = self.clusters.get(number).map(|it| it.devices.clone());
+        let ids = match group.0 & KIND {
+            CLUSTER => cluster,
+            ROUTINE => self.routines.get(number).map(|it| it.devices()),
             _ => None,
         };
-        Target {
-            id: group,
-            place,
-            neighbours: &[],
-        }
+        let ids = ids.unwrap_or_default().into_iter();
+        ids.filter_map(|it| Some((it, self.place(it)?))).collect()
+    }
+
+    fn place(&self, device: NodeId) -> Option<Place> {
+        let at = self.places.binary_search_by_key(&device, |it| it.0).ok()?;
+        self.places.get(at).map(|it| it.1)
     }
 
     /// The state with which a group begins; nothing for a group that the site does not have.
@@ -256,8 +258,16 @@ impl Begins for GroupState {
         site.groups().collect()
     }
 
-    fn target(site: &Site, group: GroupId) -> Target<'static> {
-        site.target(group)
+    fn devices(site: &Site, group: GroupId) -> Vec<(NodeId, Place)> {
+        site.devices(group)
+    }
+
+    /// The other devices of its cluster.
+    fn neighbours(site: &Site, device: NodeId) -> Vec<Place> {
+        let cluster = site.cluster_of(device);
+        let all = cluster.map(|it| site.devices(it)).unwrap_or_default();
+        let others = all.into_iter().filter(|it| it.0 != device);
+        others.map(|it| it.1).collect()
     }
 
     fn begin(site: &Site, group: GroupId) -> Option<Self> {

@@ -21,6 +21,7 @@ use selvedge_kgroup::{
 };
 use selvedge_routine::{Routine, Step};
 
+const UNIFORM: Selection = Selection::new().with_policy(Policy::Uniform);
 const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
 
 /// A floor of devices, one apart.
@@ -36,7 +37,7 @@ fn node(at: usize) -> Node {
 fn one(bench: &mut Criterion) {
     let nodes: Vec<Node> = (0..100).map(node).collect();
     let mut group = bench.benchmark_group("kgroup/one group among 100 nodes");
-    for (name, config) in [("uniform", Selection::new()), ("near", NEAR)] {
+    for (name, config) in [("uniform", UNIFORM), ("near", NEAR)] {
         group.bench_function(BenchmarkId::from_parameter(name), |bench| {
             let mut epoch = 0;
             bench.iter(|| {
@@ -62,19 +63,20 @@ fn epoch(bench: &mut Criterion) {
     let nodes: Vec<Node> = (0..10_000).filter(|at| at % 5 < 2).map(node).collect();
     let mut group = bench.benchmark_group("kgroup/an epoch of 10,000 devices and 4,000 nodes");
     group.sample_size(10);
-    for (name, config) in [("uniform", Selection::new()), ("near", NEAR)] {
+    for (name, config) in [("uniform", UNIFORM), ("near", NEAR)] {
         group.bench_function(BenchmarkId::from_parameter(name), |bench| {
             let mut epoch = 0;
             bench.iter(|| {
                 epoch += 1;
                 let nodes = nodes.iter().copied();
                 let chooser = Chooser::new(config, &Sha256Sortition, epoch, nodes).expect("sound");
-                for (id, cluster) in (0..).zip(&all) {
-                    let chosen = chooser.representative(cluster.devices.iter().copied());
-                    let at = chosen.and_then(|it| usize::try_from(it.0).ok());
+                for (id, cluster) in (0..).map(GroupId).zip(&all) {
+                    let devices = cluster.devices.iter();
+                    let devices = devices.map(|it| (*it, place(it.0 as usize)));
+                    let centre = chooser.representative(id, devices);
                     let target = Target {
-                        id: GroupId(id),
-                        place: at.map(place),
+                        id,
+                        place: centre.map(|it| it.1),
                         neighbours: &[],
                     };
                     black_box(chooser.choose(target).is_ok());

@@ -14,7 +14,7 @@ use selvedge_sim::check::{Bounds, Model, Observer as _, State};
 use super::watch::Watch;
 use super::{Inner, Journal};
 use crate::{Command, Config, Groups, Message, Plan, Published, Start, Timer};
-use crate::{GroupId, Node, Place, Selection, Target};
+use crate::{GroupId, Node, Place, Selection};
 
 /// An application's command, in a form that constants can have. Nodes stand by id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -261,10 +261,7 @@ impl World {
             unusable()
         };
         let founders: Vec<NodeId> = (1..=members).map(NodeId).collect();
-        let is_founded = |group: &GroupId| {
-            let target = target(*group);
-            plan.founders(target) == founders
-        };
+        let is_founded = |group: &GroupId| plan.founders::<Journal>(group, *group) == founders;
         let Some(group) = (1..10_000).map(GroupId).find(is_founded) else {
             unusable()
         };
@@ -312,22 +309,16 @@ impl World {
     fn epoch_of(&self, members: &[u64]) -> u64 {
         let is_it = |epoch: &u64| {
             let nodes = self.plan.nodes().iter().copied();
-            let chosen = self.plan.choose(*epoch, nodes, [target(self.group)]).pop();
+            let plan = &self.plan;
+            let chosen = plan.choose::<Journal>(&self.site, *epoch, nodes, [self.group]);
             let members = members.iter().map(|it| NodeId(*it));
+            let chosen = chosen.into_iter().next();
             chosen.is_some_and(|it| it.1.is_ok_and(|it| it.into_iter().eq(members)))
         };
         match (2..10_000).find(is_it) {
             Some(epoch) => epoch,
             None => unusable(),
         }
-    }
-}
-
-const fn target(id: GroupId) -> Target<'static> {
-    Target {
-        id,
-        place: None,
-        neighbours: &[],
     }
 }
 

@@ -7,7 +7,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
 use selvedge_groups::{
     Begins, Command, Config, GroupId, Groups, Item, Message, Misbehaviour, Node, Place, Plan,
-    Reject, Selection, Start, Target,
+    Reject, Selection, Start,
 };
 use selvedge_replica::{Body, Configuration, State};
 use serde::{Deserialize, Serialize};
@@ -31,14 +31,6 @@ impl Begins for Sum {
 
     fn groups((): &()) -> Vec<GroupId> {
         Vec::new()
-    }
-
-    fn target((): &(), id: GroupId) -> Target<'static> {
-        Target {
-            id,
-            place: None,
-            neighbours: &[],
-        }
     }
 
     fn begin((): &(), group: GroupId) -> Option<Self> {

@@ -6,7 +6,7 @@ use selvedge_groups::{
     Chooser, GroupId, Leader, Locality, Node, Place, Policy, Selection, Target, Unplaceable,
 };
 
-use crate::{chooser, grid, ids, nodes, target};
+use crate::{UNIFORM, chooser, grid, ids, nodes, target};
 
 const NEAR: Policy = Policy::Near(Locality {
     functions: 2,
@@ -19,7 +19,7 @@ const NEAR: Policy = Policy::Near(Locality {
 fn groups_are_these() {
     let nodes = nodes(&grid(20, 1));
     let place = Place([1, 1, 1]);
-    let uniform = chooser(Selection::new(), 3, &nodes);
+    let uniform = chooser(UNIFORM, 3, &nodes);
     assert_eq!(
         uniform.choose(target(9, place)).unwrap(),
         ids(&[7, 8, 14, 11, 9])
@@ -37,8 +37,13 @@ fn groups_are_these() {
         nearest.choose(target(9, place)).unwrap(),
         ids(&[14, 11, 17, 8, 7])
     );
-    assert_eq!(near.representative(ids(&[1, 2, 3, 4, 5])), Some(NodeId(1)));
-    assert_eq!(near.representative([]), None);
+    let devices = nodes.iter().take(5).map(|it| (it.id, it.place.unwrap()));
+    let drawn = [8, 9, 10].map(|group| {
+        let drawn = near.representative(GroupId(group), devices.clone());
+        drawn.map(|it| it.0)
+    });
+    assert_eq!(drawn, [3, 2, 1].map(|id| Some(NodeId(id))));
+    assert_eq!(near.representative(GroupId(9), []), None);
 }
 
 #[test]
@@ -63,7 +68,7 @@ fn other_epochs_targets_and_hashes_give_other_groups() {
 #[test]
 fn a_target_without_a_group_says_why() {
     let few = nodes(&grid(4, 1));
-    let uniform = chooser(Selection::new(), 1, &few);
+    let uniform = chooser(UNIFORM, 1, &few);
     let refused = uniform.choose(target(1, Place::default())).unwrap_err();
     assert_eq!(
         refused,
@@ -72,20 +77,20 @@ fn a_target_without_a_group_says_why() {
             needed: 5
         }
     );
-    let nowhere = Target {
-        place: None,
-        ..target(7, Place::default())
-    };
-    let enough = nodes(&grid(9, 1));
-    let near = chooser(Selection::new().with_policy(NEAR), 1, &enough);
-    assert_eq!(near.choose(nowhere), Err(Unplaceable::NoPlace(GroupId(7))));
-    assert_eq!(
-        chooser(Selection::new(), 1, &enough)
-            .choose(nowhere)
-            .unwrap()
-            .len(),
-        5
-    );
+}
+
+#[test]
+fn a_target_without_a_place_gets_members_by_hash() {
+    let nodes = nodes(&grid(30, 1));
+    let near = chooser(Selection::new().with_policy(NEAR), 1, &nodes);
+    let uniform = chooser(UNIFORM, 1, &nodes);
+    for id in 0..20 {
+        let nowhere = Target {
+            place: None,
+            ..target(id, Place::default())
+        };
+        assert_eq!(near.choose(nowhere), uniform.choose(nowhere));
+    }
 }
 
 #[test]
@@ -147,7 +152,11 @@ fn configs() -> impl Strategy<Value = Selection> {
             tables,
             width,
         });
-    let policy = prop_oneof![Just(Policy::Uniform), locality.prop_map(Policy::Near)];
+    let policy = prop_oneof![
+        Just(Policy::ByPlaces),
+        Just(Policy::Uniform),
+        locality.prop_map(Policy::Near),
+    ];
     let leader = prop_oneof![Just(Leader::LowestHash), Just(Leader::Nearest)];
     (0..4_u8, policy, leader).prop_map(|(failures, policy, leader)| {
         Selection::new()

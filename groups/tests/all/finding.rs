@@ -1,7 +1,6 @@
 //! The way of a question to the leader of a group.
 
-use selvedge_core::Sha256Sortition;
-use selvedge_groups::{Chooser, Published};
+use selvedge_groups::Published;
 use selvedge_replica::{Body, Configuration};
 
 use crate::mesh::*;
@@ -61,11 +60,9 @@ fn stranger(here: &[u64]) -> (One, BTreeSet<u64>) {
     let groups = node.machine();
     let here = groups.plan().nodes().iter().copied();
     let here = here.filter(|it| groups.is_here(it.id));
-    let target = Sum::target(&vec![], LATER);
-    let selection = *groups.plan().selection();
-    let chooser = Chooser::new(selection, &Sha256Sortition, 5, here).unwrap();
-    let chosen = chooser.choose(target).unwrap_or_default();
-    let chosen = chosen.into_iter().map(|it| it.0).filter(|it| *it != id);
+    let chosen = groups.plan().choose::<Sum>(&vec![], 5, here, [LATER]);
+    let chosen = chosen.into_iter().flat_map(|it| it.1.unwrap_or_default());
+    let chosen = chosen.map(|it| it.0).filter(|it| *it != id);
     let chosen = chosen.collect();
     (node, chosen)
 }

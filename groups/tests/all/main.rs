@@ -31,9 +31,10 @@ mod store;
 mod store_parts;
 mod storing;
 mod uniform;
+mod weights;
 
 use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_groups::{Chooser, GroupId, Node, Place, Selection, Target};
+use selvedge_groups::{Chooser, GroupId, Node, Place, Policy, Selection, Target};
 
 /// The `count` places with the lowest coordinates of a grid that is a cube, `spacing` apart.
 fn grid(count: usize, spacing: i32) -> Vec<Place> {
@@ -58,6 +59,8 @@ fn target(id: u64, place: Place) -> Target<'static> {
         neighbours: &[],
     }
 }
+
+const UNIFORM: Selection = Selection::new().with_policy(Policy::Uniform);
 
 fn chooser(config: Selection, epoch: u64, nodes: &[Node]) -> Chooser<'static, Sha256Sortition> {
     Chooser::new(config, &Sha256Sortition, epoch, nodes.iter().copied()).unwrap()

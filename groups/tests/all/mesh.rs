@@ -9,7 +9,7 @@ pub(crate) use selvedge_core::durable::Durable;
 pub(crate) use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Span, Time};
 pub(crate) use selvedge_groups::{
     Begins, Command, Config, Event, Fact, GroupId, Groups, Item, Message, Node, Plan, Reject,
-    Selection, Start, Target, Timer,
+    Selection, Start, Timer,
 };
 pub(crate) use selvedge_replica as replica;
 pub(crate) use selvedge_replica::{Configuration, State};
@@ -37,14 +37,6 @@ impl Begins for Sum {
         site.clone()
     }
 
-    fn target(_: &Vec<GroupId>, group: GroupId) -> Target<'static> {
-        Target {
-            id: group,
-            place: None,
-            neighbours: &[],
-        }
-    }
-
     fn begin(_: &Vec<GroupId>, group: GroupId) -> Option<Self> {
         (group.0 < 100).then_some(Self(0))
     }
@@ -69,10 +61,7 @@ pub(crate) fn plan(nodes: u64) -> Plan {
 }
 
 pub(crate) fn plan_for(failures: u8, nodes: u64) -> Plan {
-    let nodes = (1..=nodes).map(|id| Node {
-        id: NodeId(id),
-        place: None,
-    });
+    let nodes = (1..=nodes).map(|id| Node::without_place(NodeId(id)));
     Plan::new(Selection::new().with_failures(failures), nodes).unwrap()
 }
 

@@ -3,7 +3,7 @@
 use selvedge_core::NodeId;
 use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection, Target};
 
-use crate::{chooser, grid, nodes, target};
+use crate::{UNIFORM, chooser, grid, nodes, target};
 
 /// Table 3 of the paper: m = 2, l = 2, r = 4.
 const NEAR: Selection = Selection::new().with_policy(Policy::Near(Locality::for_spacing(1)));
@@ -66,7 +66,7 @@ fn distances(config: Selection) -> [f64; 2] {
 #[test]
 fn a_majority_is_near_and_the_others_are_anywhere() {
     let [near, far] = distances(NEAR);
-    let [first, last] = distances(Selection::new());
+    let [first, last] = distances(UNIFORM);
     assert!(near < 1.5, "{near}");
     for anywhere in [far, last] {
         assert!((anywhere / first - 1.0).abs() < 0.1, "{anywhere}, {first}");
@@ -129,7 +129,7 @@ fn what_is_similar_to_neighbours_is_taken_where_too_few_are_similar_to_the_centr
         assert!((51..=53).all(|id| group.contains(&NodeId(id))), "{group:?}");
         // Else the ranks alone decide.
         let alone = chooser.choose(target(id, here)).unwrap();
-        let by_hash = crate::chooser(Selection::new(), 1, &nodes);
+        let by_hash = crate::chooser(UNIFORM, 1, &nodes);
         assert_eq!(alone, by_hash.choose(target(id, here)).unwrap());
     }
 }
@@ -161,7 +161,7 @@ fn neighbours_give_no_more_near_members_than_are_wanted() {
     nodes.push(Node::new(51, here));
     nodes.extend((52..=60).map(|id| Node::new(id, there)));
     let near = chooser(tight, 1, &nodes);
-    let by_hash = chooser(Selection::new(), 1, &nodes);
+    let by_hash = chooser(UNIFORM, 1, &nodes);
     for id in 0..20 {
         let neighbours = [there];
         let borrowed = Target {
@@ -180,4 +180,33 @@ fn neighbours_give_no_more_near_members_than_are_wanted() {
             .collect();
         assert_eq!(rest, lowest);
     }
+}
+
+/// Whatever the unit.
+#[test]
+fn the_width_follows_the_spacing_of_the_places() {
+    for spacing in [1, 7, 70, 1_000_000] {
+        let width = Locality::for_spacing(spacing as u32).width;
+        let locality = Locality::for_places(&grid(1_000, spacing)).unwrap();
+        assert_eq!(locality.width, width);
+    }
+    let alone = [Place([3, 4, 5]); 20];
+    assert_eq!(Locality::for_places(&alone), None);
+    assert_eq!(Locality::for_places(&[]), None);
+    let far = [Place([i32::MIN; 3]), Place([i32::MAX; 3])];
+    assert_eq!(Locality::for_places(&far).unwrap().width, u32::MAX);
+}
+
+#[test]
+fn members_are_near_where_all_nodes_have_places_and_any_where_one_has_none() {
+    let mut nodes = nodes(&grid(100, 1));
+    let all = |nodes: &[Node], config| -> Vec<Vec<NodeId>> {
+        let chooser = chooser(config, 1, nodes);
+        let targets = (0..30).map(|id| target(id, Place([2, 2, 2])));
+        targets.map(|it| chooser.choose(it).unwrap()).collect()
+    };
+    assert_eq!(all(&nodes, Selection::new()), all(&nodes, NEAR));
+    assert_ne!(all(&nodes, NEAR), all(&nodes, UNIFORM));
+    nodes[7].place = None;
+    assert_eq!(all(&nodes, Selection::new()), all(&nodes, UNIFORM));
 }

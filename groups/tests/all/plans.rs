@@ -1,7 +1,7 @@
 //! The plan, equal on all nodes.
 
 use selvedge_core::Incarnation;
-use selvedge_groups::{ConfigError, Leader, Locality, Place, Policy};
+use selvedge_groups::{ConfigError, Leader, Locality, Place, Policy, Weight};
 use selvedge_replica::Configuration;
 
 use crate::mesh::*;
@@ -32,7 +32,6 @@ fn plans_that_differ_in_anything_have_other_digests() {
         nodes[0] = node;
         of(uniform, nodes)
     };
-    let id = NodeId(1);
     let plain = || of(uniform, nodes());
     let plans = [
         plain(),
@@ -43,7 +42,9 @@ fn plans_that_differ_in_anything_have_other_digests() {
         of(near(2, 3, 4), nodes()),
         of(near(2, 2, 5), nodes()),
         of(near(3, 3, 4), nodes()),
-        with_node(Node { id, place: None }),
+        with_node(Node::without_place(NodeId(1))),
+        with_node(nodes()[0].with_weight(Weight(15))),
+        with_node(nodes()[0].with_weight(Weight(0))),
         with_node(Node::new(1, Place([0, 0, 0]))),
         with_node(Node::new(1, Place([0, 3, 0]))),
         with_node(Node::new(1, Place([0, 0, 3]))),
@@ -85,10 +86,7 @@ fn a_plan_that_cannot_work_is_refused() {
 /// Founders are named in life 0. Later members have lives of any length, and then they have to fit, too.
 #[test]
 fn a_plan_whose_frames_have_no_room_for_the_names_of_later_members_is_refused() {
-    let nodes = (0..5).map(|it| Node {
-        id: NodeId(u64::MAX - it),
-        place: None,
-    });
+    let nodes = (0..5).map(|it| Node::without_place(NodeId(u64::MAX - it)));
     let plan = Plan::new(Selection::new(), nodes).unwrap();
     let refused = plan.clone().with_frame_budget(160).unwrap_err();
     let ConfigError::Frame { found: 160, needed } = refused else {
@@ -169,4 +167,92 @@ fn groups_change_at_different_moments_of_a_span() {
     assert!(all.iter().all(|it| (first..first + STAGGER).contains(it)));
     let different: BTreeSet<Span> = all.into_iter().collect();
     assert!(different.len() > 60, "{}", different.len());
+}
+
+#[test]
+fn a_plan_has_the_policy_that_the_places_of_its_nodes_give() {
+    let selection = Selection::new().with_failures(1);
+    let policy = |nodes: Vec<Node>| Plan::new(selection, nodes).unwrap().selection().policy;
+    let placed = |x: i32| (1..=5).map(move |id| Node::new(id, Place([x * id as i32, 0, 0])));
+    let near = Policy::Near(Locality::for_spacing(6));
+    assert_eq!(policy(placed(6).collect()), near);
+    assert_eq!(policy(placed(0).collect()), Policy::Uniform);
+    let nowhere = Node::without_place(NodeId(6));
+    assert_eq!(
+        policy(placed(6).chain([nowhere]).collect()),
+        Policy::Uniform
+    );
+}
+
+/// A group has a device at each end of a line of nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+struct Ends;
+
+const FAR: i32 = 1_000;
+
+impl selvedge_replica::State for Ends {
+    type Update = ();
+    type Outcome = ();
+
+    fn apply(&mut self, (): &()) {}
+}
+
+impl selvedge_groups::Begins for Ends {
+    type Site = ();
+
+    fn groups((): &()) -> Vec<GroupId> {
+        vec![GROUP]
+    }
+
+    fn devices((): &(), group: GroupId) -> Vec<(NodeId, Place)> {
+        let ends = [(1, 0), (2, FAR)].map(|(id, x)| (NodeId(id), Place([x, 0, 0])));
+        ends.into_iter().filter(|_| group == GROUP).collect()
+    }
+
+    /// The farthest first: the plan puts them in order.
+    fn neighbours((): &(), device: NodeId) -> Vec<Place> {
+        let away = [FAR / 2, 50, 40, 30, 20, 10];
+        let from_end = |it: i32| if device.0 == 1 { it } else { FAR - it };
+        away.map(|it| Place([from_end(it), 0, 0])).to_vec()
+    }
+
+    fn begin((): &(), group: GroupId) -> Option<Self> {
+        (group == GROUP).then_some(Self)
+    }
+}
+
+/// The machine's choice: a leader near one end or the other, epoch by epoch.
+#[test]
+fn the_centre_of_a_group_is_drawn_for_each_epoch() {
+    let nodes = (0..=100).map(|at| Node::new(at, Place([at as i32 * FAR / 100, 0, 0])));
+    let plan = Plan::new(Selection::new(), nodes).unwrap();
+    let nodes = plan.nodes().to_vec();
+    let (mut here, mut there, mut moved, mut before) = (0, 0, 0, false);
+    for epoch in 0..400 {
+        let chosen = plan.choose::<Ends>(&(), epoch, nodes.clone(), [GROUP, LATER]);
+        let [(GROUP, Ok(near)), (LATER, Ok(any))] = &chosen[..] else {
+            panic!("{chosen:?}");
+        };
+        let is_here = near[..3].iter().all(|it| it.0 <= 20);
+        let is_there = near[..3].iter().all(|it| it.0 >= 80);
+        assert!(is_here || is_there, "{epoch}: {near:?}");
+        here += usize::from(is_here);
+        there += usize::from(is_there);
+        moved += usize::from(is_here != before);
+        before = is_here;
+        let uniform = plan.selection().with_policy(Policy::Uniform);
+        let by_hash = crate::chooser(uniform, epoch, &nodes);
+        assert_eq!(
+            any,
+            &by_hash
+                .choose(crate::target(LATER.0, Place::default()))
+                .unwrap()
+        );
+    }
+    // Each of two with equal probability: 200 with a deviation of 10.
+    assert_eq!(here + there, 400);
+    assert!(
+        (150..=250).contains(&here) && (150..=250).contains(&moved),
+        "{here} {moved}"
+    );
 }

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::NodeId;
-use selvedge_groups::{Node, Place, Selection};
+use selvedge_groups::{Node, Place};
 
-use crate::{chooser, grid, nodes, target};
+use crate::{UNIFORM, chooser, grid, nodes, target};
 
 fn group(nodes: &[Node], epoch: u64, id: u64) -> BTreeSet<NodeId> {
-    let chooser = chooser(Selection::new(), epoch, nodes);
+    let chooser = chooser(UNIFORM, epoch, nodes);
     chooser
         .choose(target(id, Place::default()))
         .unwrap()
@@ -44,7 +44,7 @@ fn load_is_spread_over_nodes_by_targets_and_by_epochs() {
     for draws in [by_targets.collect::<Vec<_>>(), by_epochs.collect()] {
         let (mut load, mut leads) = (BTreeMap::new(), BTreeMap::new());
         for (epoch, id) in draws {
-            let chooser = chooser(Selection::new(), epoch, &nodes);
+            let chooser = chooser(UNIFORM, epoch, &nodes);
             let group = chooser.choose(target(id, Place::default())).unwrap();
             *leads.entry(group[0]).or_insert(0) += 1;
             for member in group {

@@ -7,7 +7,7 @@ use chacha20::rand_core::SeedableRng;
 use selvedge_core::{Driver, Input, Member, NodeId, Sha256Sortition, Span, Time};
 use selvedge_groups as groups;
 use selvedge_groups::{
-    GroupId, Node, Place, Selection, Start,
+    Begins, GroupId, Node, Place, Selection, Start,
     store::{StoreCommand, StoreConfig},
 };
 use selvedge_kgroup::routines::{Definition, RoutineConfig};
@@ -68,17 +68,18 @@ fn a_site_has_what_it_was_given() {
 fn a_group_is_where_what_it_looks_after_is() {
     let site = site().with_routine(routine(104, "on")).unwrap();
     let map = GroupId::map("doors", &Sha256Sortition);
-    let place = |group| {
-        let target = site.target(group);
-        assert_eq!(target.id, group);
-        target.place
-    };
-    assert_eq!(place(Site::cluster(0)), Some(Place([5, 7, 0])));
-    assert_eq!(place(Site::cluster(1)), Some(Place([1_010, 7, 0])));
-    assert_eq!(place(Site::cluster(2)), None);
-    assert_eq!(place(Site::routine(0)), Some(Place([1_020, 7, 0])));
-    assert_eq!(place(Site::routine(1)), None);
-    assert_eq!(place(map), None);
+    let devices = |group| site.devices(group);
+    let at = |id, x| (NodeId(id), Place([x, 7, 0]));
+    assert_eq!(devices(Site::cluster(0)), [at(101, 0), at(102, 10)]);
+    assert_eq!(devices(Site::cluster(1)), [at(103, 1_000), at(104, 1_020)]);
+    assert_eq!(devices(Site::routine(0)), [at(104, 1_020)]);
+    for nowhere in [Site::cluster(2), Site::routine(1), map] {
+        assert_eq!(devices(nowhere), []);
+    }
+    let neighbours = |id| GroupState::neighbours(&site, NodeId(id));
+    assert_eq!(neighbours(101), [Place([10, 7, 0])]);
+    assert_eq!(neighbours(104), [Place([1_000, 7, 0])]);
+    assert_eq!(neighbours(105), []);
 
     let begins = |group| site.begin(group);
     assert!(matches!(
@@ -110,6 +111,21 @@ fn ids_of_groups_say_what_they_hold_and_are_short() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), 3_000);
+}
+
+/// Nodes whose devices are elsewhere would choose other groups.
+#[test]
+fn each_place_of_a_device_counts_in_the_digest() {
+    let digest = |place| {
+        let devices = [(NodeId(101), place)];
+        let site = Site::new(Selection::new().with_failures(1), nodes(), devices, 1).unwrap();
+        site.plan().unwrap().digest()
+    };
+    let places = [[7, 8, 9], [6, 8, 9], [7, 6, 9], [7, 8, 6], [-7, 8, 9]];
+    let mut digests = places.map(|it| digest(Place(it))).to_vec();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), places.len());
 }
 
 /// States of eight bytes, each of which counts.

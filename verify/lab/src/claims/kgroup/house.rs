@@ -7,7 +7,7 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, Delta, Member, NodeId, Span, Time};
 use selvedge_groups as groups;
-use selvedge_groups::{GroupId, Locality, Place, Policy, Selection, Start};
+use selvedge_groups::{GroupId, Place, Policy, Selection, Start};
 use selvedge_kgroup::routines::{Definition, Locking, RoutineConfig};
 use selvedge_kgroup::{Command, Config, Kgroup, Site, devices};
 use selvedge_routine::trigger::Clause;
@@ -118,7 +118,7 @@ pub(super) fn draw(rng: &mut ChaCha8Rng, devices: usize, count: usize) -> Vec<No
 }
 
 /// Turns all devices on when the sensor is set.
-fn routine(sensor: NodeId, devices: &[NodeId], locking: Locking) -> Definition {
+pub(super) fn routine(sensor: NodeId, devices: &[NodeId], locking: Locking) -> Definition {
     let steps = devices.iter().map(|it| Step::new(*it, "on".into()));
     let definition = Definition::new(Routine {
         steps: steps.collect(),
@@ -156,7 +156,7 @@ impl Setting {
         }
         let mut rng = ChaCha8Rng::seed_from_u64(seed ^ ROUTINES);
         let policy = match self.is_near {
-            true => Policy::Near(Locality::for_spacing(SPACING as u32)),
+            true => Policy::ByPlaces,
             false => Policy::Uniform,
         };
         let selection = Selection::new()
@@ -275,7 +275,7 @@ impl House {
         Ok(())
     }
 
-    fn notify(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
+    pub(super) fn notify(&mut self, at: usize, delta: Delta) -> Result<(), Fault> {
         self.net.membership(at, delta).map_err(Fault::network)
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use selvedge_core::{Choose, Span};
+use selvedge_core::{Choose, Delta, Member, Span};
 
 use super::house::{DETECTION, House, PAPER, Setting, UNIT};
 use super::k1::{REST, TRIALS, one};
+use super::spot::Spot;
 use crate::claims::plot::{Reference, spread};
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
@@ -17,6 +18,14 @@ const CHURN: [(u64, u8, &str); 3] = [
     (40, 2, "kgroup: client delay, 40% stop"),
     (40, 1, "kgroup: client delay, 40% stop, each replaced"),
 ];
+/// How many failed members are replaced together, and the name of the setting.
+const FALSE: [(u8, &str); 2] = [
+    (2, "kgroup: false report of a failure"),
+    (1, "kgroup: false report of a failure, each replaced"),
+];
+/// A false report is taken back after that time, and its cost is counted for longer.
+const MISTAKEN: Span = Span::secs(3);
+const COUNTED: Span = Span::secs(10);
 /// The paper's limit: this many percent longer.
 const LONGER: f64 = 25.0;
 
@@ -33,6 +42,11 @@ pub(super) fn claim() -> Claim {
                 trials: TRIALS,
                 run: Arc::new(move |seed| measure(churn, replace_after, seed)),
             })
+            .chain(FALSE.into_iter().map(|(replace_after, name)| Experiment {
+                name: name.to_owned(),
+                trials: TRIALS,
+                run: Arc::new(move |seed| mistake(replace_after, seed)),
+            }))
             .collect(),
         judge,
     }
@@ -67,6 +81,45 @@ fn measure(churn: u64, replace_after: u8, seed: u64) -> Result<Sample, Fault> {
         house.net.run_for(REST);
     }
     Ok(Sample([sum, begun, lost].map(Some).to_vec()))
+}
+
+/// All others take a node for failed that is not, and learn better. The messages and bytes, hop by
+/// hop, that this costs in comparison with as long a time before, and the number of the node's
+/// groups.
+fn mistake(replace_after: u8, seed: u64) -> Result<Sample, Fault> {
+    let setting = Setting {
+        replace_after,
+        ..PAPER
+    };
+    let mut house = setting.house(seed)?;
+    let at = house.rng.below(house.nodes.len() as u64) as usize;
+    let node = house.nodes.get(at).copied().unwrap_or_default();
+    let count = |house: &mut House, is_mistaken: bool| -> Result<[u64; 2], Fault> {
+        let before = house.net.counters();
+        let me = Member::new(node as u64, 0);
+        for (delta, after) in [
+            (Delta::Failed(me), MISTAKEN),
+            (Delta::Joined(me), COUNTED - MISTAKEN),
+        ] {
+            for other in house.nodes.clone() {
+                if is_mistaken && other != node {
+                    house.notify(other, delta)?;
+                }
+            }
+            house.net.run_for(after);
+        }
+        let now = house.net.counters();
+        Ok([now.sent - before.sent, now.hop_bytes - before.hop_bytes])
+    };
+    let still = count(&mut house, false)?;
+    let mistaken = count(&mut house, true)?;
+    let machine = house.net.machine(node).and_then(Spot::node);
+    let groups = machine.map(|it| it.groups().groups().count() as u64);
+    let [messages, bytes] = [0, 1].map(|at: usize| {
+        let pair = mistaken.get(at).zip(still.get(at));
+        pair.map(|(mistaken, still)| mistaken.saturating_sub(*still))
+    });
+    Ok(Sample(vec![messages, bytes, groups]))
 }
 
 /// A share of the smart nodes, without nodes whose devices routines need.
@@ -118,6 +171,16 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             trials: all.len(),
         });
     }
+    let mistakes = FALSE.map(|(_, name)| {
+        let all: Vec<&Sample> = samples.of(name).map(|it| it.1).collect();
+        let of = |at: usize| {
+            let figures = all.iter().filter_map(|it| it.0.get(at).copied().flatten());
+            mean(&figures.map(|it| it as f64).collect::<Vec<f64>>())
+        };
+        let [messages, bytes] = [of(0)?, of(1)?];
+        Some(format!("{messages:.0} messages and {bytes:.0} bytes"))
+    });
+    let mistakes = mistakes.into_iter().collect::<Option<Vec<String>>>()?;
     let [still, together, each] = <[Churned; 3]>::try_from(found).ok()?;
     let longer = |it: &Churned| (it.delay / still.delay - 1.0) * 100.0;
     let names = ["0", "40", "40, each replaced"].map(ToOwned::to_owned);
@@ -136,8 +199,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              5 s around each of five routines; others learn of it {} units later. Devices that routines need do not \
              stop, and what stopped still relays. {} of {} routines did not begin or did not end within 60 s: others take the places of \
              members when f = {} are gone (section 3.5), and one more that stops before they did takes the group with it. \
-             Where others take the place of each one (Config::replace_after = 1) the delay is {:.0}% longer, and {} of {} do \
-             not begin or end. Holds when the delay is at most {LONGER}% longer and all begin and end.",
+             Where others take the place of each one (Config::replace_after = 1, the default) the delay is {:.0}% longer, and {} of {} do \
+             not begin or end. A false report that a node has failed, taken back after {} s, costs {} by hop of the \
+             network in {} s, and where each is replaced {}. Holds when the delay is at most {LONGER}% longer and all begin and end.",
             still.delay,
             together.delay,
             DETECTION.0 / UNIT.0,
@@ -147,6 +211,10 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             longer(&each),
             each.lost,
             each.begun + each.lost,
+            MISTAKEN.0 / 1_000_000,
+            mistakes.first()?,
+            COUNTED.0 / 1_000_000,
+            mistakes.get(1)?,
         ),
         trials: all.iter().map(|it| it.trials).min()?,
         plots: vec![spread(

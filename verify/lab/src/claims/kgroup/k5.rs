@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_groups::Selection;
-
-use super::lab::{Building, Layout, SPACING, near};
+use super::lab::{Building, Layout, RANDOM, SPACING, near};
 use crate::claims::plot::{Reference, over};
 use crate::claims::stats::mean;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
@@ -45,7 +43,7 @@ pub(super) fn claim() -> Claim {
 fn measure(layout: Layout, seed: u64) -> Result<Sample, Fault> {
     let building = Building::new(seed, layout, DEVICES, REACH);
     let mut sums = [0, 0, 0];
-    for (policy, config) in [near(3, 2, 4), Selection::new()].into_iter().enumerate() {
+    for (policy, config) in [near(3, 2, 4), RANDOM].into_iter().enumerate() {
         let chooser = building.chooser(config, seed)?;
         for (device, &place) in building.places.iter().enumerate() {
             let group = building.group(&chooser, device as u64, device)?;

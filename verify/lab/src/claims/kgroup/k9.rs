@@ -5,9 +5,8 @@ use std::sync::Arc;
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, NodeId};
-use selvedge_groups::Selection;
 
-use super::lab::{Building, Layout, SPACING, near};
+use super::lab::{Building, Layout, RANDOM, SPACING, near};
 use crate::claims::plot::over;
 use crate::claims::{Claim, Experiment, Fault, Judgement, Paper, Sample, Samples, Verdict};
 
@@ -57,7 +56,7 @@ fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
     // Two in five devices are smart.
     let building = Building::new(seed, Layout::Grid, NODES * 5 / 2, SPACING);
     let config = match case {
-        Case::Uniform => Selection::new(),
+        Case::Uniform => RANDOM,
         Case::Contiguous => near(2, 2, 4),
     };
     let mut available = [0; FAILURES.len()];
@@ -97,7 +96,7 @@ fn failing(case: Case, building: &Building, rng: &mut ChaCha8Rng) -> Vec<NodeId>
 
 /// The paper's formula: P1^M with P1 = sum of C(N-F, k-j) C(F, j) / C(N, k) for j up to f failed.
 fn formula(failures: usize) -> f64 {
-    let config = Selection::new();
+    let config = RANDOM;
     let (members, most) = (config.members(), usize::from(config.failures));
     let least = members.saturating_sub(NODES - failures);
     let ways: f64 = (least..=most)

@@ -111,6 +111,9 @@ impl Building {
     }
 }
 
+/// Members by their hashes alone.
+pub(super) const RANDOM: Selection = Selection::new().with_policy(Policy::Uniform);
+
 /// The paper's settings: m = 2, l = 2, r = 4, and others for comparison.
 pub(super) fn near(functions: u8, tables: u8, width: u32) -> Selection {
     Selection::new().with_policy(Policy::Near(Locality {
