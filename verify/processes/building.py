@@ -103,6 +103,14 @@ class Node:
         self.signal()
         self.await_end()
 
+    def leave(self, seconds):
+        """Has the node leave, and returns the exit status of its process; `None` if it does not end."""
+        self.ask("leave")
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
     def signal(self):
         self.has_joined.clear()
         if self.process:

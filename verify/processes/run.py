@@ -18,10 +18,10 @@ The exit status is 0 if all checks held. Otherwise the folders, with the output 
 import argparse
 import os
 import random
+import resource
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class Run:
         """All confirmed changes are there, and maps and the routine can be used."""
         self.maps.read_all()
         self.unused += 1
-        self.maps.use(f"unused {self.unused}".replace(" ", "-"))
+        self.maps.use(f"unused-{self.unused}")
         self.bell.settle()
         self.bell.ask_again()
 
@@ -76,14 +76,20 @@ class Run:
             time.sleep(0.05)
 
     def one_by_one(self, count):
-        """Kills one node after another; each starts again before the next is killed."""
+        """Kills one node after another, or as many as may fail; they start again before the next ones are
+        killed. A node in four leaves instead."""
         self.writes(0.5)
-        for node in self.rng.sample(self.building.nodes, count):
+        for _ in range(count):
+            nodes = self.rng.sample(self.building.nodes, self.rng.randint(1, FAILURES))
             self.bell.ring()
             time.sleep(self.rng.uniform(0, 1))
-            node.kill()
+            if self.rng.randrange(4) == 0:
+                status = nodes[0].leave(PATIENCE)
+                self.checks.that("a node that leaves ends with success", status == 0, f"node {nodes[0].id}: {status}")
+            for node in nodes:
+                node.kill()
             time.sleep(self.rng.uniform(0, 1))
-            self.start([node])
+            self.start(nodes)
         self.maps.end()
         self.verify()
 
@@ -97,6 +103,12 @@ class Run:
         if self.forgets:
             for node in self.building.nodes:
                 shutil.rmtree(node.state)
+        elif self.rng.randrange(2) == 0:
+            # The power comes back for a moment.
+            for node in self.building.nodes:
+                node.start()
+            time.sleep(self.rng.uniform(0, 2))
+            self.building.kill_all()
         self.start(self.building.nodes)
         self.verify()
 
@@ -146,7 +158,7 @@ class Run:
             self.phase("all nodes are killed at once", self.power_cut, self.rng.uniform(0, 2))
         for _ in range(3 if is_long else 1):
             self.phase("more nodes are killed than a group survives", self.no_quorum)
-        if hasattr(__import__("resource"), "prlimit"):
+        if hasattr(resource, "prlimit"):
             self.phase("a disk is full", self.full_disk)
         else:
             print("skipped, for this system has no prlimit: a disk is full", flush=True)
