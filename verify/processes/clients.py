@@ -182,15 +182,17 @@ class Bell:
         self.asked = None
 
     def ring(self):
-        """Rings under a new id, if the last run has begun, and does not wait."""
-        if self.asked is None and self.building.up():
-            self.ids += 1
-            self.asked = self.rng.choice(self.building.up()).ask(f"ring {self.ids}")
+        """Rings, and does not wait: under a new id if the last run has switched the lamp on, and under the
+        last id if no node has answered."""
+        is_new = self.runs() >= self.ids
+        up = self.building.up()
+        if up and (is_new or self.asked.ended.is_set() and self.asked.answer != "triggered"):
+            self.ids += is_new
+            self.asked = self.rng.choice(up).ask(f"ring {self.ids}")
 
     def settle(self):
         """Asks for the last run again under its id, until it is triggered and the lamp is on."""
-        if self.asked is None:
-            self.ring()
+        self.ring()
         end = time.monotonic() + self.patience
         while self.asked.wait(ANSWER) != "triggered" and time.monotonic() < end:
             self.asked = self.rng.choice(self.building.up()).ask(f"ring {self.ids}")
@@ -199,7 +201,6 @@ class Bell:
             time.sleep(0.05)
         self.checks.that("a run that was triggered switches the lamp on", self.runs() >= self.ids,
                          f"{self.ids} ids, {self.runs()} runs")
-        self.asked = None
 
     def ask_again(self):
         """Asks for the last runs again."""

@@ -36,6 +36,7 @@ use std::time::Duration;
 
 use selvedge_routine::{Priority, Routine, Step};
 use selvedge_udp::selvedge::Coordination;
+use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::groups::store::Stored;
 use selvedge_udp::selvedge::groups::{Node, Place, Selection};
@@ -182,39 +183,41 @@ async fn serve_devices(node: &Handle) -> Result<(), Box<dyn Error>> {
             Err(RecvError::Lagged { .. }) => continue,
             Err(RecvError::Closed) => return Ok(()),
         };
-        match event {
-            NodeEvent::Groups(Event::Leader { event, .. }) => match event {
-                LeaderEvent::Devices(devices::Event::Ping { device }) => {
-                    // These devices answer, and have no state to read. The answer is refused if
-                    // another node leads by now.
-                    let _taken = node.reported(device, None).await.is_ok();
-                }
-                LeaderEvent::Devices(devices::Event::Act { ticket, value }) => {
-                    // Later another leader may have given the device to another routine.
-                    let is_late = node.clock().now().since(at) > devices::Config::new().act_timeout;
-                    let outcome = match is_late {
-                        true => Outcome::Failed,
-                        false => Outcome::Done,
-                    };
-                    if !is_late {
-                        let device = if ticket.device == LAMP {
-                            "lamp"
-                        } else {
-                            "bell"
-                        };
-                        println!("{device}: {value} (command {})", ticket.number);
-                    }
-                    let _taken = node.acted(ticket, outcome).await.is_ok();
-                }
-                LeaderEvent::Routine(RoutineEvent::Reports(report)) => {
-                    let (run, end, steps) = (report.instance, report.end, report.steps);
-                    println!("doorbell: run {run}: {end:?}, {steps:?}");
-                }
-                _ => {}
-            },
-            NodeEvent::Unstored(why) => return Err(why.into()),
-            _ => {}
+        if let NodeEvent::Unstored(why) = event {
+            return Err(why.into());
         }
+        if let NodeEvent::Groups(Event::Leader { event, .. }) = event {
+            serve(node, at, event).await;
+        }
+    }
+}
+
+/// Carries out an event of a group that this node leads. Its answer is refused if another node leads by
+/// then, which does the same.
+async fn serve(node: &Handle, at: Time, event: LeaderEvent) {
+    if let LeaderEvent::Devices(devices::Event::Ping { device }) = event {
+        // These devices answer, and have no state to read.
+        let _taken = node.reported(device, None).await.is_ok();
+    } else if let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event {
+        // Later another leader may have given the device to another routine.
+        let is_late = node.clock().now().since(at) > devices::Config::new().act_timeout;
+        let outcome = if is_late {
+            Outcome::Failed
+        } else {
+            Outcome::Done
+        };
+        if !is_late {
+            let device = if ticket.device == LAMP {
+                "lamp"
+            } else {
+                "bell"
+            };
+            println!("{device}: {value} (command {})", ticket.number);
+        }
+        let _taken = node.acted(ticket, outcome).await.is_ok();
+    } else if let LeaderEvent::Routine(RoutineEvent::Reports(report)) = event {
+        let (run, end, steps) = (report.instance, report.end, report.steps);
+        println!("doorbell: run {run}: {end:?}, {steps:?}");
     }
 }
 
@@ -248,7 +251,9 @@ async fn answer(node: &Handle, command: &str) -> Result<String, selvedge_udp::Er
     Ok(match words[..] {
         ["put", map, key, value] => match node.map(map).put(key, value.as_bytes()).await? {
             Stored::Done { version } => format!("version {version}"),
-            other => format!("{other:?}"),
+            refused @ (Stored::Mismatch { .. } | Stored::Full | Stored::Over) => {
+                format!("{refused:?}")
+            }
         },
         ["get", map, key] => match node.map(map).get(key).await? {
             Some(entry) => {
