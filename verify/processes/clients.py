@@ -66,6 +66,7 @@ class Maps:
         self.keys = []
         self.versions = []
         self.confirmed = 0
+        self.longest = 0.0
         self.lock = threading.Lock()
         self.threads, self.ends = [], threading.Event()
 
@@ -144,10 +145,11 @@ class Maps:
         """Reads all entries, each at any node, until there is an answer."""
         def read(keys, rng):
             for key in keys:
-                end = time.monotonic() + self.patience
+                begins = time.monotonic()
                 while not (is_answered := self.read(key, rng.choice(self.building.up()), self.KEPT)):
-                    if time.monotonic() > end:
+                    if time.monotonic() > begins + self.patience:
                         break
+                self.longest = max(self.longest, time.monotonic() - begins)
                 self.checks.that("a map answers while a quorum is up", is_answered, f"{key.map} {key.name}")
 
         shares = [(self.keys[it::CLIENTS], random.Random(f"{self.seed} {it}")) for it in range(CLIENTS)]
