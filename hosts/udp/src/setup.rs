@@ -99,7 +99,7 @@ impl Setup {
 
     /// The number of this life. Without it, [`new_life`](crate::new_life) gives one, for which the
     /// start waits up to [`Incarnation::TICK`]. Where another node remembers a later life, or the folder of
-    /// [facts](Self::facts) has one, this node takes one after that.
+    /// [state](Self::state) has one, this node takes one after that.
     #[must_use]
     pub fn life(mut self, life: Incarnation) -> Self {
         self.life = Some(life);
