@@ -11,6 +11,15 @@ run_tests() {
     $test_command
 }
 
+# Nodes of a building, as processes that are killed. All of the workspace, as in the tests: then little is
+# left to build.
+processes() {
+    cargo build --locked --quiet --workspace --example building_node
+    local -a run=(python3 -B verify/processes/run.py --program "$target/debug/examples/building_node")
+    timeout 600 "${run[@]}"
+    timeout 300 "${run[@]}" --forget
+}
+
 # Differences between builds: traces of the simulator, which are compared with fixed digests in
 # debug and here, and the driver, which checks machines in debug builds only.
 release() {

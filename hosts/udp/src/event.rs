@@ -13,7 +13,9 @@ use crate::seeds::SeedNews;
 /// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
-    /// The time, by the node's [`Clock`](crate::Clock).
+    /// The time of its cause, by the node's [`Clock`](crate::Clock). An event of k-groups may have waited
+    /// for the disk since then: do not give a device a command that is older than
+    /// [`act_timeout`](selvedge_kgroup::devices::Config::act_timeout).
     pub at: Time,
     /// The node that emitted it.
     pub node: NodeId,

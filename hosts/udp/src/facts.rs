@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use selvedge::{Fact, Node};
 use selvedge_core::durable::{Barrier, Mark};
-use selvedge_core::{Effect, Incarnation, Member, NodeId};
+use selvedge_core::{Effect, Incarnation, Member, NodeId, Time};
 use selvedge_groups::Start;
 use selvedge_host::parts::Disk;
 use selvedge_kgroup as kgroup;
@@ -135,6 +135,8 @@ impl Facts {
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) effect: Effect<Node>,
+    /// The time of its cause: a command to a device must not be carried out late.
+    pub(crate) at: Time,
     /// The life that caused it: a later life must not be mistaken for it.
     pub(crate) from: Member,
     /// The sender of the datagram that caused it.

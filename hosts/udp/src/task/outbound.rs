@@ -3,8 +3,8 @@
 use core::future::poll_fn;
 use std::net::SocketAddr;
 
-use selvedge::{Message, Node, encode};
-use selvedge_core::{Delta, Effect, NodeId};
+use selvedge::{Message, encode};
+use selvedge_core::{Delta, Effect, NodeId, Time};
 use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
@@ -28,14 +28,15 @@ impl Task {
             let from = self.driver.machine().membership().me();
             let mut free = Some(Waiting {
                 effect,
+                at: self.clock.now(),
                 from,
                 sender,
             });
             if let Some(keeping) = &mut self.keeping {
                 free = free.and_then(|it| keeping.hold(it));
             }
-            if let Some(Waiting { effect, sender, .. }) = free {
-                self.carry_out_one(effect, sender).await;
+            if let Some(free) = free {
+                self.carry_out_one(free).await;
             }
         }
         self.effects = effects;
@@ -47,14 +48,9 @@ impl Task {
     pub(super) async fn on_written(&mut self, written: Result<Vec<Waiting>, String>) {
         match written {
             Ok(free) => {
-                for Waiting {
-                    effect,
-                    from,
-                    sender,
-                } in free
-                {
-                    if from == self.driver.machine().membership().me() {
-                        self.carry_out_one(effect, sender).await;
+                for waiting in free {
+                    if waiting.from == self.driver.machine().membership().me() {
+                        self.carry_out_one(waiting).await;
                     }
                 }
             }
@@ -74,8 +70,9 @@ impl Task {
 
     /// An answer to the sender of a datagram goes to where that came from, even if the sender is not on
     /// the list (yet).
-    async fn carry_out_one(&mut self, effect: Effect<Node>, sender: Option<(NodeId, SocketAddr)>) {
-        match effect {
+    async fn carry_out_one(&mut self, waiting: Waiting) {
+        let Waiting { at, sender, .. } = waiting;
+        match waiting.effect {
             Effect::Send { to, message } => {
                 let Some(receiver) = self.receiver(to.id) else {
                     return self.traffic.spared.add(1);
@@ -107,12 +104,12 @@ impl Task {
                     self.send(address, &message).await;
                 }
             }
-            Effect::Event(event) => self.on_event(event, sender.map(|(_, source)| source)),
+            Effect::Event(event) => self.on_event(event, at, sender.map(|(_, source)| source)),
         }
     }
 
     /// An event of a step, which a datagram from `source` caused, if any did.
-    fn on_event(&mut self, event: selvedge::Event, source: Option<SocketAddr>) {
+    fn on_event(&mut self, event: selvedge::Event, at: Time, source: Option<SocketAddr>) {
         match event {
             selvedge::Event::Membership(event) => {
                 self.on_membership(&event, source);
@@ -125,7 +122,7 @@ impl Task {
                 self.pending.refuse_all(Reject::NewLife);
                 self.sites = Sites::default();
             }
-            selvedge::Event::Groups(event) => self.on_groups(event),
+            selvedge::Event::Groups(event) => self.on_groups(event, at),
             #[cfg(feature = "estimate")]
             selvedge::Event::Estimate(event) => self.emit(NodeEvent::Estimate(event)),
             #[cfg(feature = "estimate")]
@@ -135,13 +132,14 @@ impl Task {
         }
     }
 
-    fn on_groups(&mut self, event: kgroup::Event) {
+    fn on_groups(&mut self, event: kgroup::Event, at: Time) {
         // Without a folder each life starts without memory.
         if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }
         if let Some(event) = self.pending.on_event(event) {
-            self.emit(NodeEvent::Groups(event));
+            let me = self.driver.machine().membership().me().id;
+            self.publisher.push(at, me, NodeEvent::Groups(event));
         }
     }
 

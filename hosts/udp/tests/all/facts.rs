@@ -10,13 +10,14 @@ use std::time::Duration;
 use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_groups::Start;
 use selvedge_groups::store::Stored;
+use selvedge_kgroup::{Event, LeaderEvent, devices};
 use selvedge_store::StoreError;
 use selvedge_store::redb::StorageBackend;
 use selvedge_udp::{Host, HostError, NodeEvent, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE, until};
-use crate::groups::coordination;
+use crate::groups::{LAMP, coordination};
 
 /// A disk in memory, which can be slow or fail.
 #[derive(Clone, Debug, Default)]
@@ -224,6 +225,43 @@ async fn nothing_of_k_groups_is_sent_before_it_is_stored_and_all_else_goes_on() 
     for node in nodes {
         node.kill().await;
     }
+}
+
+/// Commands to devices have a time limit, which a slow disk must not hide.
+#[tokio::test]
+async fn an_event_that_waited_for_the_disk_has_the_time_of_its_cause() {
+    let disks = <[Disk; 3]>::default();
+    let mut nodes = start(&disks, 0).await;
+    let is_ping = |it: &NodeEvent| {
+        matches!(it, NodeEvent::Groups(Event::Leader { event, .. })
+            if matches!(event, LeaderEvent::Devices(devices::Event::Ping { .. })))
+    };
+    let [one, two, three] = &mut nodes[..] else {
+        panic!("three nodes");
+    };
+    let leader = tokio::select! {
+        _ = one.wait_for(is_ping) => 0,
+        _ = two.wait_for(is_ping) => 1,
+        _ = three.wait_for(is_ping) => 2,
+    };
+    let (leader, stuck) = (&nodes[leader], Stuck::new(&disks));
+    // A decision, which is stored.
+    let reported = leader.reported(LAMP, Some("on".into())).await;
+    reported.unwrap();
+    // Some periods of pings.
+    sleep(Duration::from_millis(2_500)).await;
+    let (mut events, now) = (leader.events(), leader.clock().now());
+    drop(stuck);
+    let first = async {
+        loop {
+            let observed = events.recv().await.unwrap();
+            if is_ping(&observed.event) {
+                return observed.at;
+            }
+        }
+    };
+    let at = timeout(PATIENCE, first).await.unwrap();
+    assert!(at < now, "{at:?}, {now:?}");
 }
 
 #[tokio::test]

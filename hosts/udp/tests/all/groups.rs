@@ -23,7 +23,7 @@ use crate::bench::{self, Node, PATIENCE, until};
 use crate::datagrams;
 use crate::network::Network;
 
-const LAMP: NodeId = NodeId(101);
+pub(crate) const LAMP: NodeId = NodeId(101);
 
 /// Three nodes, a lamp, and a routine that switches it on.
 pub(crate) fn coordination() -> Coordination {

@@ -1,0 +1,177 @@
+"""Nodes of a building as processes: `hosts/udp/examples/building_node.rs`."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import threading
+import time
+
+
+class Question:
+    """A command that a node may answer. Its `answer` is `None` until then, and if the node is killed."""
+
+    def __init__(self):
+        self.ended = threading.Event()
+        self.answer = None
+
+    def end(self, answer):
+        self.answer = answer
+        self.ended.set()
+
+    def wait(self, seconds):
+        self.ended.wait(seconds)
+        return self.answer
+
+
+class Node:
+    """A node with its folder. Its process may be killed and started again."""
+
+    def __init__(self, building, identity):
+        self.building = building
+        self.id = identity
+        self.state = building.folder / str(identity)
+        self.log = building.folder / f"{identity}.log"
+        self.process = None
+        self.lines = []
+        self.has_joined = threading.Event()
+        self.lock = threading.Lock()
+        self.questions = {}
+
+    def start(self):
+        building = self.building
+        command = [building.program, "--id", self.id, "--nodes", len(building.nodes), "--failures", building.failures,
+                   "--listen", building.address(self.id), "--state", self.state, "--epoch", building.epoch,
+                   "--join", *(building.address(it.id) for it in building.nodes)]
+        self.lines = []
+        self.has_joined.clear()
+        # Python ignores SIGXFSZ, and so does the node then: a write beyond the limit is an error.
+        self.process = subprocess.Popen([str(it) for it in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, bufsize=1, restore_signals=False)
+        self.reader = threading.Thread(target=self.read, args=(self.process,), daemon=True)
+        self.reader.start()
+
+    def read(self, process):
+        with open(self.log, "a", encoding="utf-8") as log:
+            log.write("--- start\n")
+            for line in process.stdout:
+                log.write(f"{time.monotonic():.3f} {line}")
+                log.flush()
+                self.take(line.rstrip("\n"))
+        process.wait()
+        self.has_joined.clear()
+        with self.lock:
+            ended, self.questions = self.questions, {}
+        for question in ended.values():
+            question.end(None)
+
+    def take(self, line):
+        self.lines.append(line)
+        command, _, answer = line.partition(": ")
+        if line == "joined":
+            self.has_joined.set()
+        elif command in ("lamp", "bell", "doorbell"):
+            self.building.acted(command, answer)
+        else:
+            with self.lock:
+                question = self.questions.pop(command, None)
+            if question:
+                question.end(answer)
+
+    def ask(self, command):
+        """Asks the node. The same command is not asked again before its answer."""
+        question = Question()
+        with self.lock:
+            self.questions[command] = question
+            try:
+                self.process.stdin.write(command + "\n")
+            except (OSError, ValueError):
+                question.end(None)
+        if self.process.poll() is not None:
+            question.end(None)
+        return question
+
+    def joins(self, seconds):
+        return self.has_joined.wait(seconds)
+
+    def is_up(self):
+        return self.has_joined.is_set() and self.process.poll() is None
+
+    def kill(self):
+        """Kills its process. Returns when all of its output is read, and its port is free."""
+        self.signal()
+        self.await_end()
+
+    def leave(self, seconds):
+        """Has the node leave, and returns the exit status of its process; `None` if it does not end."""
+        self.ask("leave")
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def signal(self):
+        self.has_joined.clear()
+        if self.process:
+            self.process.kill()
+
+    def await_end(self):
+        if self.process:
+            self.reader.join()
+            try:
+                self.process.stdin.close()
+            except OSError:
+                pass
+
+    def fill_disk(self):
+        """Lets no write of its process succeed that is beyond the first block of a file."""
+        resource.prlimit(self.process.pid, resource.RLIMIT_FSIZE, (4_096, resource.RLIM_INFINITY))
+
+    def ends_reporting(self, words, seconds):
+        """Returns true if the process ends with a failure, and with these words."""
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        self.await_end()
+        return status == 1 and any(words in line for line in self.lines)
+
+
+class Building:
+    """All nodes, and the devices that they control together."""
+
+    def __init__(self, program, folder, count, failures, epoch):
+        self.program, self.folder = program, folder
+        self.failures, self.epoch = failures, epoch
+        # A subnet of loopback for each run, so that runs beside each other do not meet.
+        self.subnet = f"127.{os.getpid() // 250 % 250 + 1}.{os.getpid() % 250 + 1}"
+        self.nodes = []
+        self.nodes.extend(Node(self, it + 1) for it in range(count))
+        self.lock = threading.Lock()
+        # The times that each command to a device was carried out, by its number.
+        self.commands = {"lamp": {}, "bell": {}}
+        self.reports = {}
+
+    def address(self, identity):
+        return f"{self.subnet}.{identity}:{7_000 + identity}"
+
+    def up(self):
+        return [it for it in self.nodes if it.is_up()]
+
+    def kill_all(self):
+        for node in self.nodes:
+            node.signal()
+        for node in self.nodes:
+            node.await_end()
+
+    def acted(self, device, text):
+        """Takes the line in which a node carries out a command, or reports a run."""
+        with self.lock:
+            if device == "doorbell":
+                run, report = re.match(r"run (\d+): (.*)", text).groups()
+                self.reports[int(run)] = report
+            else:
+                number = int(re.search(r"command (\d+)", text).group(1))
+                times = self.commands[device]
+                times[number] = times.get(number, 0) + 1
