@@ -287,10 +287,12 @@ impl<'a, H: Sortition> Chooser<'a, H> {
         }
     }
 
-    /// Keeps the nearest nodes whose weights together are those of `missing` heaviest ones, in
+    /// Keeps the nearest nodes whose weights together are those of `missing` times the heaviest, in
     /// their order: so light nodes share in groups with others around them, in proportion.
     fn weigh(&self, missing: usize, found: &mut Vec<Chosen>) {
-        let Some(heaviest) = self.heaviest else {
+        // Of these alone: a heavy node elsewhere changes nothing here.
+        let weights = found.iter().map(|it| it.weight);
+        let (Some(_), Some(heaviest)) = (self.heaviest, weights.max()) else {
             return;
         };
         let mut room = missing * usize::from(heaviest.0);

@@ -14,8 +14,9 @@ pub struct Config {
     /// replaces members that failed or left, and a quarter of it where these are as many as may
     /// fail. Default 1 s.
     pub patience: Span,
-    /// The shortest time from the beginning of an epoch to a group's change: any. In it the members
-    /// elect a leader and decide, however short epochs are. Default 1 s.
+    /// The shortest time for which a leader waits before it changes members for an epoch: any. In it
+    /// the members decide, however short epochs are. Members that failed are replaced sooner.
+    /// Default 1 s.
     pub change_delay: Span,
     /// The time over which the groups' changes are spread after that: any.
     /// Default 10 s.

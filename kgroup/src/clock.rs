@@ -27,6 +27,8 @@ pub(crate) struct Clock {
     set: Option<(Time, WallClock)>,
     /// The reports of the last round.
     open: Vec<(GroupId, Due)>,
+    /// What has come in place of reports that were wrong: the clock was set back since.
+    corrected: Vec<(GroupId, Due)>,
     /// The rounds with these reports, up to [`DOUBLINGS`].
     rounds: u32,
 }
@@ -47,6 +49,22 @@ impl Kgroup {
 
     pub(crate) fn set_clock(&mut self, shown: WallClock, cx: &mut Context<'_, Self>) {
         self.clock.set = Some((cx.now(), shown));
+        let Clock {
+            open,
+            corrected,
+            rounds,
+            ..
+        } = &mut self.clock;
+        for (group, was) in open.iter() {
+            let definition = self.site.0.definition(*group);
+            let due = definition.and_then(|it| it.due(was.trigger, &shown));
+            if let Some(due) = due.filter(|it| it < was) {
+                // Else another clock that is wrong could find the report at the leader, much later.
+                corrected.retain(|it| (it.0, it.1.trigger) != (*group, due.trigger));
+                corrected.push((*group, due));
+                *rounds = 0;
+            }
+        }
         self.report_due(cx);
     }
 
@@ -82,11 +100,15 @@ impl Kgroup {
             true => (self.clock.rounds + 1).min(DOUBLINGS),
             false => 0,
         };
-        if !open.is_empty() {
-            let wait = Span(self.config.routines.resend.0 << self.clock.rounds);
+        if self.clock.rounds == DOUBLINGS {
+            self.clock.corrected.clear();
+        }
+        let corrected = self.clock.corrected.clone();
+        if !(open.is_empty() && corrected.is_empty()) {
+            let wait = self.config.routines.resend * (1 << self.clock.rounds);
             next = next.into_iter().chain([wait]).min();
         }
-        for &(group, due) in &open {
+        for &(group, due) in open.iter().chain(&corrected) {
             let payload = Payload::Request(Request::Due(due));
             self.command_groups(selvedge_groups::Command::Ask { group, payload }, cx);
         }

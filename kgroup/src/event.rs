@@ -22,8 +22,9 @@ pub enum Command {
     /// An epoch has begun, by the host's clock: groups change their members (section 3.4).
     SetEpoch(u64),
     /// The clock of the host shows this, now: for triggers of time. At the start, each time that the
-    /// clock is set, and soon after each local midnight, for the sun; the node counts on from it. Other
-    /// nodes than members of a routine's group need none.
+    /// clock or its zone is set (before timers that are due expire), and soon after each local
+    /// midnight, for the sun; the node counts on from it. Any node may become a member of a routine's
+    /// group, so all need one.
     SetClock(WallClock),
     /// A device answered a ping, or spoke unasked. For the leader of its cluster: others refuse it.
     Reported {

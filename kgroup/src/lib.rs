@@ -16,7 +16,7 @@
 //! | routines with sequential locks never wait for each other in a circle (theorem 4), and each run of theirs that was triggered ends (theorem 5) | a quorum of each group is here, and messages get through infinitely often; membership reports a leader that fails; an epoch is longer than a message is under way, and [`change_delay`](selvedge_groups::Config::change_delay) than an election and a few decisions; devices have room for the routines that name them ([`devices::Limits`]), frames for decisions ([`Site::with_frame_budget`]), and nodes for their groups ([`groups::Config::groups`](selvedge_groups::Config::groups)) |
 //! | a new leader goes on from exactly the state that the group decided (lemmas 1 and 2): after another epoch, under another leader, and after all members have restarted one after another | the same |
 //! | a clause that becomes true triggers, whichever node leads (erratum G8) | it stays true until it is observed |
-//! | an occurrence of a [trigger of time](routines::Definition::with_trigger) starts its routine once: at most once for any leaders and any clocks; not before it has come by a right clock; and if no quorum was there, late or not at all, which is reported | see [`routines`]: of 2f + 1 members at most f have a wrong clock or are away, and right clocks differ by less than [`lateness`](routines::Definition::lateness) |
+//! | an occurrence of a [trigger of time](routines::Definition::with_trigger) starts its routine once: at most once for any leaders and any clocks; not before it has come by a right clock; and if no quorum was there, late or not at all | see [`routines`]: of 2f + 1 members at most f have a wrong clock or are away, and right clocks differ by less than [`lateness`](routines::Definition::lateness) |
 //! | a command reaches its device at least once, or at most once, as its delivery requires (erratum G7) | see [`Delivery`] |
 //! | groups go on where f of 2f + 1 members fail, or all nodes lose power at once; maps | see [`selvedge_groups`] and its [`store`](selvedge_groups::store) |
 //! | sites that differ refuse each other | the digests differ (32 bits) |
@@ -145,7 +145,7 @@
 //! | it stores facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below. Then [`Command::SetEpoch`] |
 //! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a generation of the site; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
-//! | it begins, its clock is set, or a local day has begun | [`Command::SetClock`], if the site has triggers of time; each minute is often enough, and the host's rules decide about zones and summer time |
+//! | it begins, its clock or its zone is set, or a local day has begun | [`Command::SetClock`], if the site has triggers of time: before it lets timers that are due expire, for summer time may have ended. The host's rules decide about zones |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
 //! | membership reports a node | passes it on |
 //!

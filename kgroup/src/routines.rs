@@ -11,7 +11,7 @@
 //! | a trigger that is asked twice starts one run | no more than [`TRIGGERS_MAX`] others came between |
 //! | an occurrence of a [trigger of time](Definition::triggers) starts one run at most, for any leaders and any clocks | |
 //! | it starts one as soon as it has come by the clocks of a quorum of the group's members, and is not later than [`Definition::lateness`]; no earlier than by the clock of some node that shows the right time | of 2f + 1 members at most f have a wrong clock or are away; right clocks differ by less than the lateness, and than the time between two occurrences of the trigger; a quorum decides, in some time of that length |
-//! | an occurrence that starts nothing is counted ([`RoutineEvent::LeftOut`]): the next one came before it was decided, or it was too late | |
+//! | an occurrence that was too late, or that the next one followed before it was decided, is counted ([`RoutineEvent::LeftOut`]) | the leader that decided it does not fail before its application has the event |
 //! | the report has the outcome of each step of the last run | |
 //! | memory is bounded, nothing panics | [`STEPS_MAX`], [`DEVICES_MAX`], [`CLAUSE_MAX`] |
 //!

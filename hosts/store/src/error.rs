@@ -86,7 +86,7 @@ impl<E: Into<redb::Error>> From<E> for Failed {
 #[non_exhaustive]
 pub enum Damage {
     /// The file, or its content, contradicts itself.
-    #[error("{file} is damaged ({found}): put it aside, and begin without it")]
+    #[error("{file} is damaged ({found}): put it aside, and begin as a node whose memory is lost")]
     Contents {
         /// The file.
         file: PathBuf,

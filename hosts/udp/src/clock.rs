@@ -3,7 +3,7 @@
 use core::fmt;
 use std::time::UNIX_EPOCH;
 
-use selvedge_core::{Incarnation, Span};
+use selvedge_core::{Incarnation, Span, Time};
 use selvedge_kgroup::WallClock;
 use tokio::time::sleep;
 
@@ -37,14 +37,21 @@ fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
 }
 
 /// The source of the local time for triggers of time.
-pub(crate) struct LocalClock(Box<dyn FnMut() -> Option<WallClock> + Send>);
+pub(crate) struct LocalClock {
+    read: Box<dyn FnMut() -> Option<WallClock> + Send>,
+    /// What the machine was given last, and when.
+    given: Option<(Time, Option<WallClock>)>,
+}
 
 impl LocalClock {
-    /// The time between two looks at the clock, which may be set.
-    pub(crate) const LOOK: Span = Span::secs(60);
+    /// The time after which the machine is given the time again: the clock may be set.
+    const LOOK: Span = Span::secs(60);
 
-    pub(crate) fn new(shown: impl FnMut() -> Option<WallClock> + Send + 'static) -> Self {
-        Self(Box::new(shown))
+    pub(crate) fn new(read: impl FnMut() -> Option<WallClock> + Send + 'static) -> Self {
+        Self {
+            read: Box::new(read),
+            given: None,
+        }
     }
 
     /// The system's clock, in UTC, once it was set.
@@ -58,8 +65,19 @@ impl LocalClock {
         })
     }
 
-    pub(crate) fn shown(&mut self) -> Option<WallClock> {
-        (self.0)()
+    /// The time that it shows, unless the machine was given it lately, and the zone and the sun are as
+    /// they were then.
+    pub(crate) fn news(&mut self, now: Time) -> Option<WallClock> {
+        let shown = (self.read)();
+        let kept = |it: WallClock| (it.ahead, it.sunrise, it.sunset);
+        let is_known = self.given.is_some_and(|(at, before)| {
+            now.since(at) < Self::LOOK && before.map(kept) == shown.map(kept)
+        });
+        if is_known {
+            return None;
+        }
+        self.given = Some((now, shown));
+        shown
     }
 }
 

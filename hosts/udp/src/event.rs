@@ -55,8 +55,8 @@ pub enum NodeEvent {
     /// The disk does not store the node's promises in k-groups ([`Setup::state`](crate::Setup::state)),
     /// for this reason. The node ends.
     Unstored(String),
-    /// A member has another site than this node, so their k-groups never mix. At most one event for
-    /// each life of a member and each of its sites. Requests to k-groups are refused
+    /// A member has another site than this node, so their k-groups never mix. One event for
+    /// each new life of such a member. Requests to k-groups are refused
     /// ([`Reject::OtherSite`](crate::Reject::OtherSite)) while so many members have other sites that
     /// too few are left for an answer.
     OtherSite(OtherSite),

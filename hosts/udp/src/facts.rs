@@ -96,38 +96,52 @@ impl Facts {
         }
     }
 
-    /// The stored facts of the node in k-groups. The first start, which is `start` if nothing is
-    /// stored, and this life are stored when this returns, so before another node learns of them.
-    pub(crate) fn restore(
-        mut self,
+    /// The start of the node, which is `start` if nothing is stored, and its stored facts in
+    /// k-groups.
+    pub(crate) fn take(
+        &mut self,
+        id: NodeId,
+        start: Start,
+    ) -> Result<(Start, Vec<Fact>), StoreError> {
+        let Some(Found { base, facts: since }) = self.found.take() else {
+            return Ok((start, Vec::new()));
+        };
+        if base.me.id != id {
+            let (asked, found) = (id, base.me.id);
+            return Err(StoreError::OtherNode { asked, found });
+        }
+        let start = match base.is_fresh {
+            true => Start::Fresh,
+            false => Start::Restarted,
+        };
+        let mut facts = base.facts;
+        facts.extend(since);
+        Ok((start, facts))
+    }
+
+    /// Begins to keep the promises of this life. The start and the life are stored when this returns,
+    /// so before another node learns of them.
+    pub(crate) fn keep(
+        self,
         me: Member,
         start: Start,
-    ) -> Result<(Keeping, Vec<Fact>), StoreError> {
-        let mut facts = Vec::new();
-        let mut is_fresh = start == Start::Fresh;
-        if let Some(Found { base, facts: since }) = self.found.take() {
-            if base.me.id != me.id {
-                let (asked, found) = (me.id, base.me.id);
-                return Err(StoreError::OtherNode { asked, found });
-            }
-            is_fresh = base.is_fresh;
-            facts = base.facts;
-            facts.extend(since);
-        }
+        facts: Vec<Fact>,
+    ) -> Result<Keeping, StoreError> {
+        let is_fresh = start == Start::Fresh;
         let base = Base {
             me,
             is_fresh,
             facts,
         };
-        let keeping = Keeping {
+        Ok(Keeping {
             me,
-            is_life_stored: true,
+            // The first write of a life takes the place of the facts of all earlier ones.
+            is_life_stored: false,
             is_fresh,
             barrier: Barrier::new(WAITING),
             disk: Disk::new(self.store, &base)?,
             written: None,
-        };
-        Ok((keeping, base.facts))
+        })
     }
 }
 
@@ -157,14 +171,6 @@ pub(crate) struct Keeping {
 }
 
 impl Keeping {
-    /// The start of the node's first life.
-    pub(crate) const fn start(&self) -> Start {
-        match self.is_fresh {
-            true => Start::Fresh,
-            false => Start::Restarted,
-        }
-    }
-
     /// Holds back effects of k-groups until the facts before them and their life are stored: the
     /// first effect of a life waits like a fact. Returns an effect that need not wait.
     pub(crate) fn hold(&mut self, waiting: Waiting) -> Option<Waiting> {

@@ -105,7 +105,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         .locks(exclusion)
         .election(election);
     let epoch = setup.coordination.as_ref().map(|it| it.1);
-    let mut keeping = None;
+    let mut stored = None;
     let mut has_times = false;
     if let Some((coordination, _)) = setup.coordination {
         let mut routines = coordination.site.routines().iter();
@@ -113,11 +113,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         let mut coordination = held_to(coordination, frame_budget)?;
         machine = match facts {
             None => machine.groups(coordination),
-            Some(facts) => {
-                let start = coordination.start;
-                let (kept, facts) = blocking(move || facts.restore(me, start)).await??;
-                coordination.start = kept.start();
-                keeping = Some(kept);
+            Some(mut found) => {
+                let (start, facts) = found.take(id, coordination.start)?;
+                coordination.start = start;
+                stored = Some((found, start, facts.clone()));
                 machine.restored_groups(coordination, facts)
             }
         };
@@ -133,6 +132,11 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let own = Own::new(local, &setup.advertise, room);
     let seeds = places::others(setup.seeds, &*socket, &own)?;
     let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
+    // Last, so that a start that fails stores nothing.
+    let keeping = match stored {
+        Some((found, start, facts)) => Some(blocking(move || found.keep(me, start, facts)).await??),
+        None => None,
+    };
 
     let traffic = Arc::new(Traffic::default());
     let state = NodeState::new(me);
@@ -153,7 +157,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         pending: Pending::default(),
         sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
-        local_clock: has_times.then_some((setup.local_clock, None)),
+        local_clock: has_times.then_some(setup.local_clock),
         keeping,
         sealing,
         paces: Paces::default(),

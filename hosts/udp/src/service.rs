@@ -86,7 +86,8 @@ pub enum Reject {
     /// Members have other sites, and too few are left for an answer of a group.
     #[error(
         "{} has a site with the digest {:08x}, and this node has {:08x}; too few nodes have this one for an answer: \
-         start all nodes with one site", .0.member, .0.found, .0.own
+         start all nodes with one site; \
+         a change may be made then", .0.member, .0.found, .0.own
     )]
     OtherSite(OtherSite),
 }

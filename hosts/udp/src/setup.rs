@@ -208,7 +208,7 @@ impl Setup {
 
     /// The time that the local clock shows, for triggers of time
     /// ([`Definition::with_trigger`](selvedge_kgroup::routines::Definition::with_trigger)); `None` while
-    /// it is not known. Read at the start and each minute, on the node's task. All nodes show the same
+    /// it is not known. Read often, on the node's task, so that a step of the zone counts at once. All nodes show the same
     /// zone. Without it, the system's clock in UTC, without the sun.
     ///
     /// ```
@@ -245,7 +245,7 @@ impl Setup {
     /// takes a later life than the stored one, even if the system's clock is wrong after a power cut.
     ///
     /// The folder has the node's [start](Coordination::start) as well; the one that is given here is
-    /// for an empty folder. If a folder was lost, give
+    /// for an empty folder. If a folder was lost or put aside, or its disk is not mounted, give
     /// [`Restarted`](selvedge_groups::Start::Restarted): a node that starts fresh a second time may
     /// contradict its promises. An earlier copy of a folder is not detected: never restore one.
     ///

@@ -13,39 +13,38 @@ use crate::event::OtherSite;
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     others: BTreeMap<NodeId, OtherSite>,
-    /// The first one, while so many have another site that no group of this node can answer.
-    alone: Option<OtherSite>,
 }
 
 impl Sites {
     /// Notes the site that a message of a member shows. Returns true if it is news.
     pub(crate) fn note(&mut self, other: OtherSite, node: &Node) -> bool {
         let from = other.member;
-        let membership = node.membership();
-        let is_listed = |member: Member| {
-            let listed = membership.member(member.id);
-            listed.is_some_and(|it| it.member == member)
-        };
         // Of others there may be any number.
-        if !is_listed(from) || self.others.get(&from.id) == Some(&other) {
+        if !is_listed(from, node) || self.others.get(&from.id) == Some(&other) {
             return false;
         }
-        self.others.retain(|_, it| is_listed(it.member));
+        self.others.retain(|_, it| is_listed(it.member, node));
         self.others.insert(from.id, other);
-        self.look(node);
         true
     }
 
     /// Notes that a member's message was taken.
-    pub(crate) fn on_taken(&mut self, from: Member, node: &Node) {
-        if self.others.remove(&from.id).is_some() {
-            self.look(node);
-        }
+    pub(crate) fn on_taken(&mut self, from: Member) {
+        self.others.remove(&from.id);
     }
 
-    /// A member with another site, if so many have one that no group of this node can answer.
-    pub(crate) const fn alone(&self) -> Option<OtherSite> {
-        self.alone
+    /// A member with another site, if so many have one in their present lives that no group of this
+    /// node can answer.
+    pub(crate) fn alone(&self, node: &Node) -> Option<OtherSite> {
+        let plan = node.kgroup()?.groups().plan();
+        let quorum = usize::from(plan.selection().failures) + 1;
+        let other = |id: &NodeId| {
+            let other = self.others.get(id)?;
+            is_listed(other.member, node).then_some(*other)
+        };
+        let others = plan.nodes().iter().filter_map(|it| other(&it.id));
+        let alike = plan.nodes().len() - others.clone().count();
+        others.take(usize::from(alike < quorum)).next()
     }
 
     /// The site of the sender, if its message was refused for it.
@@ -58,18 +57,10 @@ impl Sites {
         };
         Some(OtherSite { member, found, own })
     }
+}
 
-    fn look(&mut self, node: &Node) {
-        self.alone = None;
-        let Some(kgroup) = node.kgroup() else {
-            return;
-        };
-        let plan = kgroup.groups().plan();
-        let quorum = usize::from(plan.selection().failures) + 1;
-        let alike = plan.nodes().iter();
-        let alike = alike.filter(|it| !self.others.contains_key(&it.id)).count();
-        if alike < quorum {
-            self.alone = self.others.values().next().copied();
-        }
-    }
+/// Returns true if this life of a member is its present one.
+fn is_listed(member: Member, node: &Node) -> bool {
+    let listed = node.membership().member(member.id);
+    listed.is_some_and(|it| it.member == member)
 }

@@ -12,7 +12,7 @@ use chacha20::ChaCha12Rng;
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
-use selvedge_core::{Driver, Effect, Input, Span, Time};
+use selvedge_core::{Driver, Effect, Input, Span};
 use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
@@ -59,8 +59,8 @@ pub(crate) struct Task {
     pub(crate) pending: Pending,
     pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
-    /// The local clock, and when it was read, if the site has triggers of time.
-    pub(crate) local_clock: Option<(LocalClock, Option<Time>)>,
+    /// The local clock, if the site has triggers of time.
+    pub(crate) local_clock: Option<LocalClock>,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
@@ -228,7 +228,7 @@ impl Task {
                 reply.send(Ok(Answer::Members(members.collect())));
             }
             Command::Group { group, question } => {
-                if let Some(other) = self.sites.alone() {
+                if let Some(other) = self.sites.alone(self.driver.machine()) {
                     return reply.send(Err(Reject::OtherSite(other)));
                 }
                 let (asked, command) = self.pending.request(group, question);
@@ -273,17 +273,12 @@ impl Task {
         Some(left)
     }
 
-    /// Gives the machine the time of the local clock, if that was not done lately.
+    /// Gives the machine the time of the local clock, if that is news: before a timer that counts by a
+    /// former zone expires.
     pub(crate) fn read_clock(&mut self) {
         let now = self.clock.now();
-        let Some((clock, read)) = &mut self.local_clock else {
-            return;
-        };
-        if read.is_some_and(|it| now.since(it) < LocalClock::LOOK) {
-            return;
-        }
-        *read = Some(now);
-        if let Some(shown) = clock.shown() {
+        let clock = self.local_clock.as_mut();
+        if let Some(shown) = clock.and_then(|it| it.news(now)) {
             let set = kgroup::Command::SetClock(shown);
             let taken = self.command(selvedge::Command::Groups(set));
             debug_assert!(taken.is_ok(), "a clock is refused: {taken:?}");

@@ -92,7 +92,7 @@ fn latest(trigger: &Trigger<State>, clock: &WallClock) -> Option<Latest> {
     let local = clock.local();
     let mut past = (0..=WEEK).filter_map(|back| (local / DAY).checked_sub(back));
     past.find_map(|number| {
-        let since = Span(local.checked_sub(number * DAY + at)?);
+        let since = Span(local.checked_sub(number.checked_mul(DAY)?.checked_add(at)?)?);
         let is_its_day = days.has(weekday(number));
         is_its_day.then_some(Latest { number, since })
     })
@@ -205,10 +205,14 @@ impl RoutineLeader {
     ) {
         let answer = Answer::Counted(due);
         out.push(Effect::Answer { to: from, answer });
-        if !state.is_due(&Update::Due(due)) || !voters.contains(&from.id) {
+        if !voters.contains(&from.id) {
             return;
         }
         // The last report counts, not the greatest one: a clock may be set right.
+        if !state.is_due(&Update::Due(due)) {
+            self.clocks.remove(&(due.trigger, from.id));
+            return;
+        }
         let before = self.clocks.insert((due.trigger, from.id), due);
         let is_before = before.is_none_or(|it| it >= due);
         if self.rules.each_leader_starts() && is_before && state.occurrence(due.trigger).is_some() {

@@ -14,7 +14,9 @@ use selvedge_routine::State;
 use selvedge_routine::trigger::{Clause, Days, SunEvent, TimeOfDay, Trigger, Weekday};
 use selvedge_routine::{Comparison, Condition, LONGEST_LATENESS};
 
-use crate::building::{device, switching};
+use selvedge_sim::network::Link;
+
+use crate::building::{Building, device, switching};
 
 const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -278,4 +280,35 @@ fn a_definition_with_a_time_that_cannot_work_is_refused() {
     let found = TIMES_MAX + 1;
     let error = ConfigError::Times { found };
     assert_eq!(every(most, found).check(), Err(error));
+}
+
+/// No more than one clock of three is wrong at any time.
+#[test]
+fn a_clock_that_is_set_right_takes_its_report_back() {
+    const YEAR: u64 = 365 * DAY;
+    let routine = timed(Trigger::At(time("06:30")));
+    let mut house = Building::new(1, 3, 2, 1, Link::default(), [routine]);
+    let early = MONDAY + 5 * HOUR;
+    let set = |house: &mut Building, at: usize, shown: u64| {
+        let command = Command::SetClock(utc(shown));
+        house.net.command(at, command).unwrap();
+    };
+    (0..3).for_each(|at| set(&mut house, at, early));
+    house.run(Span::secs(10));
+    assert_eq!(house.routine(0).occurrence(0), Some(20_513));
+    set(&mut house, 0, early + YEAR);
+    house.run(Span::secs(10));
+    set(&mut house, 0, early);
+    house.run(Span::secs(60));
+    set(&mut house, 1, early + YEAR);
+    house.run(Span::secs(60));
+    let state = house.routine(0);
+    assert_eq!((state.occurrence(0), state.instance()), (Some(20_513), 0));
+    // By the two right clocks.
+    for at in [0, 2] {
+        set(&mut house, at, early + 2 * HOUR);
+    }
+    house.run(Span::secs(60));
+    let state = house.routine(0);
+    assert_eq!((state.occurrence(0), state.instance()), (Some(20_514), 1));
 }

@@ -29,6 +29,8 @@ impl Task {
                 received => self.receive(received, buffer).await,
             }
         }
+        self.read_clock();
+        self.carry_out(None).await;
         let effects = &mut self.effects;
         self.driver
             .expire(self.clock.now(), &mut self.rng, |effect| {
@@ -107,7 +109,7 @@ impl Task {
             effects,
         );
         match taken {
-            Ok(()) if is_of_groups => self.sites.on_taken(from, self.driver.machine()),
+            Ok(()) if is_of_groups => self.sites.on_taken(from),
             Ok(()) => {}
             Err(reject) if reject.is_untimely() => return self.traffic.untimely.add(1),
             Err(reject) => return self.on_refused((from, has_items), &reject, source).await,
@@ -138,7 +140,7 @@ impl Task {
         };
         if self.sites.note(other, self.driver.machine()) {
             self.emit(NodeEvent::OtherSite(other));
-            if let Some(other) = self.sites.alone() {
+            if let Some(other) = self.sites.alone(self.driver.machine()) {
                 self.pending.refuse_all(Reject::OtherSite(other));
             }
         }

@@ -24,11 +24,12 @@ impl Task {
     /// them, where facts are stored.
     pub(super) async fn carry_out(&mut self, sender: Option<(NodeId, SocketAddr)>) {
         let mut effects = core::mem::take(&mut self.effects);
+        let at = self.clock.now();
         for effect in effects.drain(..) {
             let from = self.driver.machine().membership().me();
             let mut free = Some(Waiting {
                 effect,
-                at: self.clock.now(),
+                at,
                 from,
                 sender,
             });

@@ -191,6 +191,30 @@ async fn a_node_starts_as_it_started_at_first() {
     }
 }
 
+/// The folder was lost, and that is stated at the second try alone.
+#[tokio::test]
+async fn a_start_that_fails_stores_nothing() {
+    let (disk, busy) = (
+        Disk::default(),
+        std::net::UdpSocket::bind("127.0.0.1:0").unwrap(),
+    );
+    let setup = Setup::new(NodeId(1), busy.local_addr().unwrap())
+        .coordination(coordination(), Span::ZERO)
+        .state_on(disk.clone());
+    let refused = Host::start(setup).await.unwrap_err();
+    assert!(matches!(refused, HostError::Listen { .. }), "{refused}");
+    let restarted = coordination().with_start(Start::Restarted);
+    let setup = bench::setup(1, &[]).coordination(restarted, Span::ZERO);
+    let mut node = Node::start(setup.state_on(disk)).await;
+    node.joins().await;
+    sleep(Duration::from_millis(200)).await;
+    let passed = node.passed();
+    let is_founder = passed
+        .iter()
+        .any(|it| format!("{it:?}").contains("Entered"));
+    assert!(!is_founder, "{passed:?}");
+}
+
 /// A process that forgets by mistake would break promises, so it has to be asked for.
 #[tokio::test]
 async fn k_groups_need_a_folder_or_the_word_of_the_application() {

@@ -81,6 +81,9 @@ pub(super) struct Stage {
 impl Stage {
     pub(super) fn new(plan: Plan, site: Site, seed: u64) -> Result<Self, HostError> {
         let name = format!("selvedge-building-{}-{seed}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        // Of another process with this number, which was killed.
+        let _gone = std::fs::remove_dir_all(&folder).is_ok();
         let clock = Clock::start();
         let shared = Shared {
             rooms: Rooms::new(clock),
@@ -92,7 +95,7 @@ impl Stage {
             shared: Arc::new(shared),
             plan,
             site: Arc::new(site),
-            folder: std::env::temp_dir().join(name),
+            folder,
             seed,
             keyring: Keyring::of(Key::random().map_err(HostError::Entropy)?),
             faults: FaultControl::new(Loopback.faults()),
