@@ -131,7 +131,7 @@ fn cases() -> [Case; 9] {
         Case {
             name: "G12: two nodes believe to lead at an occurrence",
             setup: Setup::of(1, TIMED).with_takeover(&[Who::Routine(0)]),
-            states: 2_489,
+            states: 2_662,
             rules: &[Rule::Routine(Published::EachLeaderStarts)],
             promise: Promise::Once,
             steps: 6,
