@@ -12,7 +12,7 @@ use chacha20::rand_core::SeedableRng;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use selvedge_core::{Delta, Driver, Effect, Input, Member, NodeId, Sha256Sortition, Span, Time};
 use selvedge_groups::{
-    Start, Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Target, clusters,
+    Chooser, Cluster, GroupId, Locality, Node, Place, Policy, Selection, Start, Target, clusters,
     store::{Expected, Operation, StoreCommand, StoreEvent},
 };
 use selvedge_kgroup::routines::Definition;

@@ -19,7 +19,7 @@ use core::ffi::{c_char, c_int};
 
 use bare::Steps;
 use selvedge_groups::{
-    Start, GroupId, Place,
+    GroupId, Place, Start,
     store::{Expected, Operation, StoreCommand, StoreEvent, Stored},
 };
 
