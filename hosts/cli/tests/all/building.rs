@@ -283,6 +283,9 @@ fn an_epoch_that_moves_no_group_or_does_not_come_breaks_a_promise() {
         it.moves.insert((VISITOR.group(), 4), at(6_400));
     };
     assert_eq!(broken(before), ["epoch"]);
+    // All nodes were dark.
+    let dark = |it: &mut Course| it.epochs.push(at(7_800));
+    assert_eq!(broken(dark), Vec::<String>::new());
     assert_eq!(broken(|it| it.epochs.truncate(1)), ["epoch"]);
     // An epoch that begins at the very end has no time for it.
     assert_eq!(broken(|it| it.epochs.push(at(9_900))), Vec::<String>::new());

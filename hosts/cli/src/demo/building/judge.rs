@@ -6,7 +6,7 @@ use selvedge_core::{Span, Time};
 use selvedge_kgroup::Delivery;
 use selvedge_kgroup::routines::End;
 
-use super::course::{Arrival, Course};
+use super::course::{Arrival, Blackout, Course};
 use super::limits::Limits;
 use super::site::{STAGGER, Which, settings};
 use crate::demo::plan::Plan;
@@ -267,14 +267,20 @@ impl Judge<'_> {
         let change = period * (STAGGER + CHANGE);
         let closed = course.closed.unwrap_or(course.end);
         let margin = period * (2 * STAGGER);
-        let epochs: Vec<Time> = (course.epochs_under_way())
-            .filter(|at| *at + margin <= closed)
-            .collect();
         let moved = |at: Time| {
             let moves = course.moves.iter();
             let moves = moves.filter(|it| (at..at + change).contains(it.1));
             moves.map(|it| it.0.0).collect::<BTreeSet<_>>().len()
         };
+        // Nodes that are dark miss it, and the groups' changes end with the power.
+        let is_dark = |at: Time| {
+            let overlaps =
+                |it: Blackout| at + change > it.from && it.back.is_none_or(|back| at < back);
+            course.blackout.is_some_and(overlaps) && moved(at) == 0
+        };
+        let epochs: Vec<Time> = (course.epochs_under_way())
+            .filter(|at| *at + margin <= closed && !is_dark(*at))
+            .collect();
         let moves: Vec<String> = epochs.iter().map(|at| moved(*at).to_string()).collect();
         let mut row = none(
             "building-epoch",

@@ -240,7 +240,11 @@ impl<W: Write> Play<W> {
     async fn close(&mut self) {
         let epoch = self.period * CLOSE.max(EPOCH + 2 * STAGGER);
         self.wait(epoch, |play| {
-            let opened = play.shared().course().opened.unwrap_or_default();
+            let shared = play.shared();
+            let course = shared.course();
+            // Nodes that were dark may have missed an earlier one.
+            let back = course.blackout.and_then(|it| it.back);
+            let opened = back.or(course.opened).unwrap_or_default();
             let margin = play.period * (2 * STAGGER);
             let mut epochs = epochs(play.now(), play.period * EPOCH).into_iter();
             play.now() >= play.at(CLOSE)
