@@ -27,7 +27,7 @@ pub(crate) struct Clock {
     set: Option<(Time, WallClock)>,
     /// The reports of the last round.
     open: Vec<(GroupId, Due)>,
-    /// What has come in place of reports that were wrong: the clock was set back since.
+    /// The right occurrences in place of reports from before the clock was set back.
     corrected: Vec<(GroupId, Due)>,
     /// The rounds with these reports, up to [`DOUBLINGS`].
     rounds: u32,

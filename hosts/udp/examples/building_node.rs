@@ -6,9 +6,9 @@
 //!
 //! ```console
 //! $ cargo run -p selvedge-udp --example building_node -- --id 1 --nodes 3 --failures 1 \
-//!       --listen 127.0.0.1:7001 --state /tmp/building/1 --join 127.0.0.1:7001 127.0.0.1:7002 127.0.0.1:7003
-//! $ .. --id 2 .. --listen 127.0.0.1:7002 --state /tmp/building/2 --join ..
-//! $ .. --id 3 .. --listen 127.0.0.1:7003 --state /tmp/building/3 --join ..
+//!       --listen 127.0.0.1:7001 --state building-1 --join 127.0.0.1:7001 127.0.0.1:7002 127.0.0.1:7003
+//! $ .. --id 2 .. --listen 127.0.0.1:7002 --state building-2 --join ..
+//! $ .. --id 3 .. --listen 127.0.0.1:7003 --state building-3 --join ..
 //! ```
 //!
 //! Then type commands, one a line, into any of them: `help` lists them. An answer begins with its

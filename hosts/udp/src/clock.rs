@@ -39,7 +39,7 @@ fn life_at(since_1970: Span) -> Result<(Incarnation, Span), getrandom::Error> {
 /// The source of the local time for triggers of time.
 pub(crate) struct LocalClock {
     read: Box<dyn FnMut() -> Option<WallClock> + Send>,
-    /// What the machine was given last, and when.
+    /// The last reading that the machine was given, and its time.
     given: Option<(Time, Option<WallClock>)>,
 }
 
