@@ -103,6 +103,12 @@ impl Kgroup {
         if self.clock.rounds == DOUBLINGS {
             self.clock.corrected.clear();
         }
+        // A newer report takes the place of a correction.
+        let is_open = |of: &(GroupId, Due)| {
+            let mut all = open.iter();
+            all.any(|it: &(GroupId, Due)| (it.0, it.1.trigger) == (of.0, of.1.trigger))
+        };
+        self.clock.corrected.retain(|it| !is_open(it));
         let corrected = self.clock.corrected.clone();
         if !(open.is_empty() && corrected.is_empty()) {
             let wait = self.config.routines.resend * (1 << self.clock.rounds);
