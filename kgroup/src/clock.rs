@@ -5,6 +5,7 @@
 //! occurrence, and while reports are open: after a time that doubles, since a group without a quorum may be
 //! without one for long.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use selvedge_core::{Context, Member, NodeId, Span, Time};
@@ -27,8 +28,9 @@ pub(crate) struct Clock {
     set: Option<(Time, WallClock)>,
     /// The reports of the last round.
     open: Vec<(GroupId, Due)>,
-    /// The right occurrences in place of reports from before the clock was set back.
-    corrected: Vec<(GroupId, Due)>,
+    /// The triggers of which a leader may have a wrong report of this node: from before its clock was
+    /// set back, or from a former life.
+    unconfirmed: BTreeSet<(GroupId, u16)>,
     /// The rounds with these reports, up to [`DOUBLINGS`].
     rounds: u32,
 }
@@ -48,22 +50,21 @@ impl Kgroup {
     }
 
     pub(crate) fn set_clock(&mut self, shown: WallClock, cx: &mut Context<'_, Self>) {
-        self.clock.set = Some((cx.now(), shown));
-        let Clock {
-            open,
-            corrected,
-            rounds,
-            ..
-        } = &mut self.clock;
-        for (group, was) in open.iter() {
+        let is_first = self.clock.set.replace((cx.now(), shown)).is_none();
+        let now_due = |(group, was): &(GroupId, Due)| {
             let definition = self.site.0.definition(*group);
-            let due = definition.and_then(|it| it.due(was.trigger, &shown));
-            if let Some(due) = due.filter(|it| it < was) {
-                // Else another clock that is wrong could find the report at the leader, much later.
-                corrected.retain(|it| (it.0, it.1.trigger) != (*group, due.trigger));
-                corrected.push((*group, due));
-                *rounds = 0;
-            }
+            definition.and_then(|it| it.due(was.trigger, &shown))
+        };
+        // Else another clock that is wrong could find the report at the leader, much later.
+        let wrong = self.clock.open.iter().filter(|it| now_due(it) < Some(it.1));
+        let wrong: Vec<_> = wrong.map(|it| (it.0, it.1.trigger)).collect();
+        if is_first || !wrong.is_empty() {
+            self.clock.rounds = 0;
+        }
+        self.clock.unconfirmed.extend(wrong);
+        if is_first {
+            let all: Vec<GroupId> = self.groups().groups().collect();
+            all.into_iter().for_each(|it| self.confirm_clock(it));
         }
         self.report_due(cx);
     }
@@ -100,27 +101,68 @@ impl Kgroup {
             true => (self.clock.rounds + 1).min(DOUBLINGS),
             false => 0,
         };
-        if self.clock.rounds == DOUBLINGS {
-            self.clock.corrected.clear();
-        }
-        // A newer report takes the place of a correction.
-        let is_open = |of: &(GroupId, Due)| {
-            let mut all = open.iter();
-            all.any(|it: &(GroupId, Due)| (it.0, it.1.trigger) == (of.0, of.1.trigger))
-        };
-        self.clock.corrected.retain(|it| !is_open(it));
-        let corrected = self.clock.corrected.clone();
-        if !(open.is_empty() && corrected.is_empty()) {
+        let confirmed = self.confirmations(&open, &shown);
+        if !(open.is_empty() && confirmed.is_empty()) {
             let wait = self.config.routines.resend * (1 << self.clock.rounds);
             next = next.into_iter().chain([wait]).min();
         }
-        for &(group, due) in open.iter().chain(&corrected) {
+        for &(group, due) in open.iter().chain(&confirmed) {
             let payload = Payload::Request(Request::Due(due));
             self.command_groups(selvedge_groups::Command::Ask { group, payload }, cx);
         }
         self.clock.open = open;
         if let Some(after) = next {
             cx.arm(Timer::Clock, after);
+        }
+    }
+
+    /// Reports what has come for all triggers of a group, also what is decided.
+    pub(crate) fn confirm_clock(&mut self, group: GroupId) {
+        let timed = self.site.0.definition(group).into_iter();
+        let timed = timed.flat_map(|it| it.timed()).map(|it| (group, it));
+        self.clock.unconfirmed.extend(timed);
+    }
+
+    /// The reports of what has come and is decided, where a leader may have a wrong one. An open
+    /// report takes the place of a wrong one by itself.
+    fn confirmations(&mut self, open: &[(GroupId, Due)], shown: &WallClock) -> Vec<(GroupId, Due)> {
+        let mut all = Vec::new();
+        let unconfirmed = core::mem::take(&mut self.clock.unconfirmed);
+        for (group, trigger) in unconfirmed {
+            let is_open = open
+                .iter()
+                .any(|it| (it.0, it.1.trigger) == (group, trigger));
+            let Some(GroupState::Routine(state)) = self.held(group).filter(|_| !is_open) else {
+                continue;
+            };
+            // Before the first decision what has come is open.
+            if state.occurrence(trigger).is_none() {
+                continue;
+            }
+            let none = Due {
+                trigger,
+                occurrence: 0,
+                is_late: true,
+            };
+            let definition = self.site.0.definition(group);
+            let due = definition.and_then(|it| it.due(trigger, shown));
+            all.push((group, due.unwrap_or(none)));
+        }
+        let kept = all.iter().map(|it| (it.0, it.1.trigger));
+        self.clock.unconfirmed.extend(kept);
+        all
+    }
+
+    /// The leader of a group has this node's report.
+    pub(crate) fn on_counted(&mut self, group: GroupId, due: Due, now: Time) {
+        let shown = self.clock.at(now);
+        let definition = self.site.0.definition(group);
+        let is_right = shown.zip(definition).is_some_and(|(shown, definition)| {
+            // A late answer may be one to the wrong report.
+            due.occurrence == 0 || Some(due) <= definition.due(due.trigger, &shown)
+        });
+        if is_right {
+            self.clock.unconfirmed.remove(&(group, due.trigger));
         }
     }
 

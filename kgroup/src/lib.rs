@@ -167,7 +167,7 @@
 //! | groups, and their decisions | see [`selvedge_groups`] |
 //! | a lock, a release, a command, a status to a routine | a message and its answer, and a decision of the cluster's group |
 //! | a trigger, the beginning and the end of a run, a step | a decision of the routine's group |
-//! | an occurrence of a trigger of time | a message of each member of the routine's group and its answer, and a decision |
+//! | an occurrence of a trigger of time | a message of each member of the routine's group and its answer, and a decision; a message and its answer more for each trigger where a member enters, or its clock is set back |
 //! | a quiet device | a ping a period, and no message between nodes |
 //!
 //! # Features

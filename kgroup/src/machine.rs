@@ -190,6 +190,7 @@ impl Kgroup {
             },
             other => {
                 if let groups::Event::Entered(group) = other {
+                    self.confirm_clock(group);
                     self.look_at_clock(group, cx);
                 }
                 cx.event(Event::Groups(other));
@@ -243,7 +244,8 @@ impl Kgroup {
                     cx.event(Event::Triggered { routine, id });
                 }
             }
-            Answer::Counted(_) => {} // The report is repeated until the group has decided.
+            // An open report is repeated until the group has decided.
+            Answer::Counted(due) => self.on_counted(of, *due, cx.now()),
             Answer::Granted { .. }
             | Answer::Queued { .. }
             | Answer::Busy { .. }

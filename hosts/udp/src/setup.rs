@@ -208,7 +208,7 @@ impl Setup {
 
     /// The time that the local clock shows, for triggers of time
     /// ([`Definition::with_trigger`](selvedge_kgroup::routines::Definition::with_trigger)); `None` while
-    /// it is not known. Read often, on the node's task, so that a step of the zone counts at once. All nodes show the same
+    /// it is not known: the node counts on from the last time. Read often, on the node's task, so that a step of the zone counts at once. All nodes show the same
     /// zone. Without it, the system's clock in UTC, without the sun.
     ///
     /// ```

@@ -202,6 +202,26 @@ impl Building {
         }
     }
 
+    /// A node begins again from these facts, and the others learn of it.
+    pub(crate) fn begin_again_with(&mut self, at: usize, facts: &[Fact<GroupState>]) {
+        self.net.crash(at).unwrap();
+        let Member { id, incarnation } = self.members[at];
+        let me = Member::new(id.0, incarnation.0 + 1);
+        self.members[at] = me;
+        let mut machine = self.machine(me, Start::Fresh);
+        for fact in facts {
+            machine.fold(fact).unwrap();
+        }
+        self.net.restart(at, me, machine).unwrap();
+        self.net.command(at, Command::SetEpoch(1)).unwrap();
+        self.meet(at);
+        for other in 0..self.members.len() {
+            if other != at {
+                self.net.membership(other, Delta::Joined(me)).unwrap();
+            }
+        }
+    }
+
     pub(crate) fn trigger(&mut self, at: usize, routine: u32, id: u64) {
         let routine = Site::routine(routine);
         let id = TriggerId(id);

@@ -312,3 +312,60 @@ fn a_clock_that_is_set_right_takes_its_report_back() {
     let state = house.routine(0);
     assert_eq!((state.occurrence(0), state.instance()), (Some(20_514), 1));
 }
+
+/// The two that were set right go on to count, also for a trigger that comes each second.
+#[test]
+fn clocks_that_were_set_right_count_again_at_once() {
+    let routine = timed(Trigger::Every(Span::secs(1)));
+    let mut house = Building::new(1, 3, 2, 1, Link::default(), [routine]);
+    let show = |house: &mut Building, at: usize, more: u64| {
+        let shown = MONDAY + house.net.now().since(Time::ZERO).0 + more;
+        let command = Command::SetClock(utc(shown));
+        house.net.command(at, command).unwrap();
+    };
+    (0..3).for_each(|at| show(&mut house, at, 0));
+    house.run(Span::secs(10));
+    let group = Site::routine(0);
+    let last = (0..3).find(|at| house.leader(group)[0] != *at).unwrap();
+    for at in (0..3).filter(|at| *at != last) {
+        show(&mut house, at, DAY);
+        house.run(Span::secs(2));
+        show(&mut house, at, 0);
+        house.run(Span::secs(2));
+    }
+    house.kill(last);
+    house.run(Span::secs(5));
+    let before = house.routine(0).occurrence(0).unwrap();
+    house.run(Span::secs(10));
+    let after = house.routine(0).occurrence(0).unwrap();
+    assert!((9..=11).contains(&(after - before)), "{before}, {after}");
+}
+
+/// The node forgets its wrong report, and its leader does not.
+#[test]
+fn a_node_that_restarts_with_a_right_clock_takes_its_report_back() {
+    const YEAR: u64 = 365 * DAY;
+    let routine = timed(Trigger::At(time("06:30")));
+    let mut house = Building::new(1, 3, 2, 1, Link::default(), [routine]);
+    let early = MONDAY + 5 * HOUR;
+    let set = |house: &mut Building, at: usize, shown: u64| {
+        let command = Command::SetClock(utc(shown));
+        house.net.command(at, command).unwrap();
+    };
+    (0..3).for_each(|at| set(&mut house, at, early));
+    house.run(Span::secs(10));
+    let leader = house.leader(Site::routine(0))[0];
+    let others: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    set(&mut house, others[0], early + YEAR);
+    house.run(Span::secs(10));
+    let facts: Vec<_> = {
+        let node = house.net.machine(others[0]).unwrap();
+        node.groups().stored().collect()
+    };
+    house.begin_again_with(others[0], &facts);
+    set(&mut house, others[0], early);
+    house.run(Span::secs(60));
+    set(&mut house, others[1], early + YEAR);
+    house.run(Span::secs(60));
+    assert_eq!(house.routine(0).occurrence(0), Some(20_513));
+}

@@ -271,9 +271,10 @@ async fn a_routine_that_is_triggered_switches_the_lamp() {
     assert_eq!(timeout(PATIENCE, again).await.unwrap(), Ok(()));
 }
 
-/// An interval by three clocks, of which one is a year ahead.
+/// An interval by the clocks that the setups give, of which one is a year ahead. How many count is
+/// tested in `selvedge-kgroup`.
 #[tokio::test]
-async fn an_interval_switches_the_lamp_by_the_clocks_of_most_nodes() {
+async fn an_interval_switches_the_lamp_by_the_clocks_of_the_setups() {
     let nth = std::cell::Cell::new(0);
     let clock = Clock::start();
     let mut nodes = start(3, |setup| {
