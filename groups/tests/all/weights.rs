@@ -37,7 +37,7 @@ fn weighted(count: usize, weights: &[u8]) -> Vec<Node> {
 
 /// 30 nodes of each weight. Of 20,000 groups those of weight 8 lead one of seven: 2,857 with a
 /// deviation of 49. A node of weight 32 is in a fifteenth of the groups, and can be there once: it
-/// gets 3% less than its share.
+/// gets a little less than its share.
 #[test]
 fn a_node_is_in_groups_and_leads_in_proportion_to_its_weight() {
     let nodes = weighted(90, &[8, 16, 32]);
