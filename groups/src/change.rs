@@ -67,7 +67,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // Others may fail with the first one: they are replaced together. They wait for no epoch, and
             // less long where no other one may fail. Without a wait two leaders whose lists differ would
             // change members back and forth all the time.
-            let is_last = lost >= usize::from(self.plan.selection().failures);
+            let is_last = lost >= usize::from(self.plan.failures(group));
             Span(self.config.patience.0 / if is_last { 4 } else { 1 })
         } else if is_due && !is_armed {
             let spread = Span(self.config.stagger.0 / 256 * stagger(group));
@@ -86,8 +86,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn lost_members(&self, group: GroupId) -> Option<usize> {
         let part = self.parts.get(&group)?;
         let members = part.replica.configuration().members();
-        let ended = members.filter(|it| self.has_ended(it.member.id)).count();
-        let failures = self.plan.selection().failures.max(1);
+        let ended = members.filter(|it| self.is_lost(it.member.id)).count();
+        let failures = self.plan.failures(group).max(1);
         (ended >= self.config.replace_after.min(failures).into()).then_some(ended)
     }
 

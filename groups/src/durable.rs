@@ -24,13 +24,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // For a group that it is in again, the part has the mark.
         let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
         let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
-        core::iter::once(self.began()).chain(groups)
+        let site = self.site_fact();
+        [self.began()].into_iter().chain(site).chain(groups)
+    }
+
+    /// The digest under which it stores. Before it is known, a node has nothing to store.
+    fn origin(&self) -> u32 {
+        self.adoption.origin.unwrap_or_default()
     }
 
     /// The life since which it stores.
     pub(crate) fn began(&self) -> Fact<S> {
         Fact::Began {
-            plan: self.plan.digest(),
+            plan: self.origin(),
             since: self.since,
         }
     }
@@ -42,6 +48,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(group) = group else {
             return Some(self.began());
         };
+        if group == GroupId::SITE {
+            return self.site_fact();
+        }
         let part = self.parts.get(&group).filter(|it| it.is_stored);
         let base = part.map(|it| self.base_of(group, it.replica.stored()));
         base.or_else(|| self.left(group))
@@ -54,7 +63,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn base_of(&self, group: GroupId, stored: Stored<S>) -> Fact<S> {
         Fact::Base {
             group,
-            plan: self.plan.digest(),
+            plan: self.origin(),
             stored: Box::new(stored),
         }
     }
@@ -63,7 +72,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let configuration = self.marks.get(&group)?.clone();
         Some(Fact::Left {
             group,
-            plan: self.plan.digest(),
+            plan: self.origin(),
             configuration,
         })
     }
@@ -81,12 +90,20 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
     }
 
     fn fold(&mut self, fact: &Fact<S>) -> Result<(), Damage> {
-        let own = self.plan.digest();
         match fact {
-            &Fact::Began { plan, .. } | &Fact::Base { plan, .. } | &Fact::Left { plan, .. }
-                if plan != own =>
+            &Fact::Began { plan, .. }
+            | &Fact::Site { plan, .. }
+            | &Fact::Base { plan, .. }
+            | &Fact::Left { plan, .. }
+                if !self.adoption.accepts(plan) =>
             {
+                let own = self.origin();
                 Err(Damage::Plan { found: plan, own })
+            }
+            Fact::Site { site, .. } => {
+                let (site, plan) = S::decode(site).ok_or(Damage::Site)?;
+                self.replace_site(site, plan);
+                Ok(())
             }
             &Fact::Began { since, .. } => {
                 self.since = since;

@@ -1,6 +1,7 @@
 //! Commands and events of the layer above, timers, and the errors.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{Incarnation, Member, NodeId};
@@ -9,6 +10,8 @@ use selvedge_replica::{Configuration, State};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::propose::SiteError;
+use crate::registry::Bytes;
 use crate::{GroupId, Unplaceable};
 
 /// The way in which a node starts: for the first time in this generation of the plan, or after
@@ -61,6 +64,20 @@ pub enum Command<U, P> {
         /// The content.
         payload: P,
     },
+    /// Proposes the site of the next generation: [`Event::Proposed`] follows, and
+    /// [`Event::Site`] at each node where it is decided.
+    ChangeSite {
+        /// Its encoding ([`Begins::encode`](crate::Begins::encode)).
+        site: Vec<u8>,
+        /// Its generation, above the present one.
+        generation: u32,
+    },
+    /// Has a group begin anew with its first state, where more of its members than may fail have
+    /// lost their memory, or are away for good. What it held is lost, also if members come back.
+    ///
+    /// Its former members must have stopped, or be cut off from all devices: those that can reach a
+    /// quorum of each other go on until they learn of it.
+    BeginAnew(GroupId),
 }
 
 /// An event of groups.
@@ -94,6 +111,18 @@ pub enum Event<S: State, P> {
         /// The content.
         payload: P,
     },
+    /// The site has another generation now: it was decided, and this node has taken it.
+    Site {
+        /// Its generation.
+        generation: u32,
+    },
+    /// The outcome of a [`Command::ChangeSite`].
+    Proposed {
+        /// The generation of the registry's site.
+        generation: u32,
+        /// True if it is the proposed one. Else another one was decided before.
+        is_decided: bool,
+    },
     /// This node has entered a group.
     Entered(GroupId),
     /// This node is no longer in a group, and no longer holds its state.
@@ -118,6 +147,13 @@ pub enum Fact<S: State> {
         plan: u32,
         /// The life.
         since: Incarnation,
+    },
+    /// The site, if it is of a later generation than 0: in place of all facts of it before.
+    Site {
+        /// The digest of the plan of generation 0.
+        plan: u32,
+        /// Its encoding.
+        site: Bytes,
     },
     /// The node's whole memory of a group, in place of all facts of it before: a part begins with
     /// it, and [`Groups::stored`](crate::Groups::stored) has one of each group.
@@ -154,6 +190,7 @@ impl<S: State> Fact<S> {
     pub const fn group(&self) -> Option<GroupId> {
         match self {
             Self::Began { .. } => None,
+            Self::Site { .. } => Some(GroupId::SITE),
             Self::Base { group, .. } | Self::Replica { group, .. } | Self::Left { group, .. } => {
                 Some(*group)
             }
@@ -166,7 +203,7 @@ impl<S: State> Fact<S> {
     pub const fn is_base(&self) -> bool {
         matches!(
             self,
-            Self::Began { .. } | Self::Base { .. } | Self::Left { .. }
+            Self::Began { .. } | Self::Site { .. } | Self::Base { .. } | Self::Left { .. }
         )
     }
 }
@@ -178,6 +215,9 @@ pub enum Damage {
     /// The replica's reason.
     #[error("group {0:?}: {1}")]
     Replica(GroupId, replica::Reject),
+    /// The bytes of the site are damaged.
+    #[error("the stored site is damaged: begin without these facts")]
+    Site,
     /// Facts that came before it were not folded.
     #[error("facts of group {0:?} before this one are missing: fold all in their order")]
     Missing(GroupId),
@@ -202,6 +242,10 @@ pub enum Timer {
     Lead(GroupId),
     /// It is time to choose members for a group that this node leads.
     Change(GroupId),
+    /// A part of a site, or of a proposed one, is overdue.
+    Site,
+    /// The registry, which this node leads, has groups to begin.
+    Registry,
 }
 
 /// The reason for which an input was refused. Nothing changed.
@@ -233,6 +277,9 @@ pub enum Reject {
     /// The replica refuses it.
     #[error(transparent)]
     Replica(#[from] replica::Reject),
+    /// The site is not proposed.
+    #[error(transparent)]
+    Site(#[from] SiteError),
     /// A peer sent a message that a correct peer never sends; the host counts it.
     #[error("a peer misbehaves: {0}")]
     Misbehaviour(#[from] Misbehaviour),

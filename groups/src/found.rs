@@ -10,9 +10,11 @@ use selvedge_core::{Context, Delta, Input, Member, NodeId, Untracked};
 use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
+use crate::adopt::Adoption;
 use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
+use crate::registrar::Registrar;
 use crate::state::{Carried, Scratch};
 use crate::{Begins, Config, Counters, Event, Groups, Plan, Reject, Start};
 
@@ -33,10 +35,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         start: Start,
     ) -> Result<Self, Reject> {
         config.check()?;
-        if plan.place(me.id).is_none() {
+        if !plan.names(me.id) {
             return Err(Reject::Unplanned(me.id));
         }
-        let peers = plan.nodes().iter().map(|_| None).collect();
+        // A site of a later generation may be unknown to the others: this node asks them first.
+        let start = match plan.generation() {
+            0 => start,
+            _ => Start::Restarted,
+        };
+        let peers = plan.known().map(|_| None).collect();
+        let adoption = Adoption::new(&plan);
         let mut groups = Self {
             me,
             since: me.incarnation,
@@ -51,6 +59,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             epoch: 0,
             has_begun: false,
             inquiries: 0,
+            adoption,
+            registrar: Registrar::default(),
             counters: Untracked(Counters::default()),
             posted: Untracked(Vec::new()),
             outbox: Untracked(Scratch::default()),
@@ -120,7 +130,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
-        if self.start == Start::Fresh && !self.begins_at_once(group) {
+        let is_founded = !self.begins_at_once(group) && !self.is_by_registry(group);
+        if self.start == Start::Fresh && is_founded {
             let founders = self.founders(group);
             if founders.contains(&self.me.id)
                 && let Some(replica) = self.found(group, &founders)?
@@ -145,13 +156,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Gives a new replica this node's knowledge of other nodes.
-    fn introduce(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let known = self.plan.nodes().iter().zip(&self.peers);
+    pub(crate) fn introduce(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let known = self.plan.known().zip(&self.peers);
         let deltas: Vec<Delta> = known
-            .filter_map(|(node, peer)| {
+            .filter_map(|(id, peer)| {
                 let peer = (*peer)?;
                 let member = Member {
-                    id: node.id,
+                    id,
                     incarnation: peer.incarnation,
                 };
                 Some(match peer.has_ended {
@@ -176,7 +187,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let configuration = Box::new(part.replica.configuration().clone());
         let fact = crate::Fact::Left {
             group,
-            plan: self.plan.digest(),
+            plan: self.adoption.origin.unwrap_or_default(),
             configuration: configuration.clone(),
         };
         cx.event(Event::Fact(fact));

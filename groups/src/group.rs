@@ -10,7 +10,7 @@ const KIND: u64 = (1 << KIND_BITS) - 1;
 const MAP: u64 = 2;
 
 /// The id of a group. The two lowest bits of a [map](Self::map)'s are 10; a machine that has maps and
-/// other groups gives the others ids that end in 00, 01 or 11.
+/// other groups gives the others ids that end in 00 or 01.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,6 +18,12 @@ const MAP: u64 = 2;
 pub struct GroupId(pub u64);
 
 impl GroupId {
+    /// The group that holds the site, and the first members of groups that began later.
+    pub const REGISTRY: Self = Self(3);
+
+    /// The name under which a host stores the site: no group has it.
+    pub(crate) const SITE: Self = Self(7);
+
     /// The group of a map of the application: the same name gives the same map on all nodes. Of a
     /// thousand names two give the same one with a probability of one in 10^8.
     #[must_use]

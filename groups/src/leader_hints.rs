@@ -86,6 +86,11 @@ impl<P> Hint<P> {
         self.asked.clear();
     }
 
+    /// The questions that wait for the leader.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &P> {
+        self.asked.iter()
+    }
+
     /// The least number that a place from others needs. A hint that led nowhere, or is of a former
     /// epoch, gives way to any: a node that sent a number which is too high is believed no longer
     /// than that.

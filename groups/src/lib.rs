@@ -194,6 +194,7 @@ extern crate alloc;
 #[cfg(any(feature = "std", doctest))]
 extern crate std;
 
+mod adopt;
 mod change;
 #[cfg(feature = "check")]
 pub mod check;
@@ -215,7 +216,10 @@ mod message;
 mod part;
 mod place;
 mod plan;
+mod propose;
 mod published;
+mod registrar;
+pub mod registry;
 mod route;
 mod selection;
 mod state;
@@ -231,6 +235,7 @@ pub use group::GroupId;
 pub use message::{Item, KIND, Message};
 pub use place::Place;
 pub use plan::{ConfigError, Plan};
+pub use propose::SiteError;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use selection::{Leader, Locality, Policy, Selection};

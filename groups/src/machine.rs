@@ -10,6 +10,8 @@ use crate::find_leader::confirms;
 use crate::leader_hints::Hint;
 use crate::message::{FIXED_LEN, encoded_len};
 use crate::part::Part;
+use crate::propose::SiteError;
+use crate::registry::instance;
 use crate::state::{Carried, Peer, Posted};
 use crate::{Begins, Command, Event, Fact, Groups, Item, Message, Misbehaviour, Reject, Timer};
 
@@ -63,7 +65,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Emits the first fact of a part, its base. It holds all facts of this step; messages come
     /// behind.
-    fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn begin_to_store(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         if let Some(part) = self.parts.get_mut(&group)
             && !core::mem::replace(&mut part.is_stored, true)
         {
@@ -73,7 +75,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Acts on the present situation of a group.
-    fn look_after(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn look_after(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left in this step.
         };
@@ -87,6 +89,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.look_for_leader(group, cx);
         self.look_for_change(group, cx);
+        if group == GroupId::REGISTRY && S::HAS_REGISTRY {
+            self.look_after_registry(cx);
+        }
     }
 
     /// Stands for leader after a while, where no leader is known: an idle replica elects no leader.
@@ -176,19 +181,62 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if from.id == self.me.id {
             return Err(Misbehaviour::OwnId(from).into());
         }
-        let (found, own) = (message.plan, self.plan.digest());
-        if found != own {
-            return Err(Misbehaviour::Plan { found, own }.into());
-        }
         if message.items.is_empty() {
             return Err(Misbehaviour::Empty.into());
         }
-        if self.plan.place(from.id).is_none() {
-            return Err(Misbehaviour::Unplanned(from).into());
+        let is_question = |it: &Item<S::Update, P>| matches!(it, Item::WantSite { .. });
+        if !message.items.iter().all(is_question) {
+            self.compare_sites(from, &message, cx)?;
+            if self.plan.place(from.id).is_none() || !self.has_site() {
+                // It is of another generation. Its site is of use.
+                return self.receive_site(from, message, cx);
+            }
+            self.meet(from);
         }
-        self.meet(from);
         for item in message.items {
             self.on_item(from, item, cx);
+        }
+        Ok(())
+    }
+
+    /// Compares the generations of the sites. The node with the later one sends it.
+    fn compare_sites(
+        &mut self,
+        from: Member,
+        message: &Message<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let found = message.plan;
+        if let Some(own) = self.adoption.origin.filter(|own| *own != found) {
+            return Err(Misbehaviour::Plan { found, own }.into());
+        }
+        let present = self.generation();
+        if message.generation == present && self.has_site() {
+            return match self.plan.place(from.id) {
+                Some(_) => Ok(()),
+                None => Err(Misbehaviour::Unplanned(from).into()),
+            };
+        }
+        let is_site = |it: &Item<S::Update, P>| matches!(it, Item::Site { .. });
+        if !self.has_site() || message.generation > present {
+            self.on_generation(from, (found, message.generation), cx);
+        } else if !message.items.iter().all(is_site) {
+            self.announce_site(from);
+        }
+        Ok(())
+    }
+
+    /// Takes parts of a site alone.
+    fn receive_site(
+        &mut self,
+        from: Member,
+        message: Message<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        for item in message.items {
+            if let Item::Site { length, at, bytes } = item {
+                self.on_site(from, (length, at, &bytes), cx);
+            }
         }
         Ok(())
     }
@@ -207,13 +255,37 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 number,
                 leader,
                 members,
-            } => self.on_where(group, number, leader, &members),
+            } => self.on_where(group, number, leader, &members, cx),
             Item::Inquire { group, number } => self.on_inquire(from, group, number),
             Item::Here {
                 group,
                 life,
                 number,
             } => self.on_here(from, group, (life, number), cx),
+            Item::WantSite { at } => self.on_want_site(from, at),
+            Item::Site { length, at, bytes } => self.on_site(from, (length, at, &bytes), cx),
+            Item::Find { .. }
+            | Item::Born { .. }
+            | Item::Register { .. }
+            | Item::Registered { .. }
+                if !S::HAS_REGISTRY =>
+            {
+                self.counters.0.refused += 1;
+            }
+            Item::Find { group, lost } => self.on_find(from, group, lost, cx),
+            Item::Born { group, birth } => self.on_born(from, group, birth, cx),
+            Item::Register { registration } => self.on_register(from, registration, cx),
+            Item::Registered {
+                life,
+                number,
+                length,
+                generation,
+                is_decided,
+            } => {
+                if life == self.me.incarnation.0 {
+                    self.on_registered(number, length, (generation, is_decided), cx);
+                }
+            }
         }
     }
 
@@ -224,6 +296,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         message: replica::Message<S::Update>,
         cx: &mut Context<'_, Self>,
     ) {
+        if self.is_of_other_instance(from, group, message.configuration, cx) {
+            return;
+        }
         if !self.parts.contains_key(&group) && !self.is_for_newcomer(from, group, &message) {
             return;
         }
@@ -236,6 +311,34 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         {
             self.counters.0.refused += 1;
         }
+    }
+
+    /// Compares a message with the beginning of the group that this node knows. Returns true for one
+    /// of a former beginning, or of a group that the site does not have. A part of a former
+    /// beginning is left: its versions are those of another history.
+    fn is_of_other_instance(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        number: u64,
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
+        if !S::HAS_REGISTRY {
+            return false;
+        }
+        let own = self.mark(group);
+        if own == 0 {
+            return !self.parts.contains_key(&group) && !S::exists(&self.site, group);
+        }
+        if number > 0 && instance(number) < instance(own) {
+            let place = self.whereabouts(group);
+            self.posted.0.extend(place.map(|it| (from, it)));
+            return true;
+        }
+        if instance(number) > instance(own) {
+            self.leave(group, cx);
+        }
+        !self.parts.contains_key(&group) && !S::exists(&self.site, group)
     }
 
     /// Returns true if a message of a group in which this node has no part gives it one. Members of
@@ -322,6 +425,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             incarnation,
             has_ended,
         });
+        if !has_ended && S::HAS_REGISTRY {
+            if !self.has_site() {
+                self.posted.0.push((member, Item::WantSite { at: 0 }));
+                self.arm_site(cx);
+            } else if self.generation() > 0 {
+                self.announce_site(member);
+            }
+        }
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let taken = self.step(group, Input::Membership(delta), cx);
@@ -359,6 +470,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 self.notify(to, group, payload, cx);
                 Ok(())
             }
+            Command::ChangeSite { site, generation } => self.change_site(site, generation, cx),
+            Command::BeginAnew(group) => {
+                if !self.has_site() {
+                    return Err(SiteError::Unknown.into());
+                }
+                if !S::HAS_REGISTRY || !S::exists(&self.site, group) {
+                    return Err(SiteError::NoRegistry.into());
+                }
+                self.begin_anew(group, cx);
+                Ok(())
+            }
         }
     }
 
@@ -370,14 +492,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
             Timer::Lead(group) => self.on_lead_tick(group, cx),
             Timer::Change(group) => self.on_change_tick(group, cx),
+            Timer::Site => self.on_site_tick(cx),
+            Timer::Registry => self.on_registry_tick(cx),
         }
     }
 
     /// Begins this life, at its first input.
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
-        if self.since == self.me.incarnation {
+        if self.since == self.me.incarnation && self.has_site() {
             cx.event(Event::Fact(self.began()));
+        }
+        if !self.has_site() && S::HAS_REGISTRY {
+            self.arm_site(cx);
         }
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
@@ -405,9 +532,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Sends the posted items: items to one node share frames, up to the frame budget. O(n log n).
     pub fn flush(&mut self, cx: &mut Context<'_, Self>) {
-        let plan = self.plan.digest();
+        let plan = self.adoption.origin.unwrap_or_default();
+        let generation = self.generation();
         let budget = self.plan.frame_budget();
         let mut posted = core::mem::take(&mut self.posted.0);
+        if !self.has_site() {
+            // Others would refuse all else.
+            posted.retain(|it| matches!(it.1, Item::WantSite { .. }));
+        }
         posted.sort_by_key(|it| it.0); // Stable: to one node in the order of the step.
         let mut rest = posted.drain(..).peekable();
         while let Some((to, first)) = rest.next() {
@@ -422,7 +554,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             while let Some((_, item)) = rest.next_if(&mut fits) {
                 items.push(item);
             }
-            cx.send(to, Message { plan, items });
+            cx.send(
+                to,
+                Message {
+                    plan,
+                    generation,
+                    items,
+                },
+            );
         }
         drop(rest);
         self.posted.0 = posted; // Its room is used again.

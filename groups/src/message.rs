@@ -6,6 +6,7 @@ use selvedge_core::wire::{self, List};
 use serde::{Deserialize, Serialize};
 
 use crate::GroupId;
+use crate::registry::{Birth, Bytes, Registration};
 
 /// The protocol's kind in a frame header.
 pub const KIND: u8 = 8;
@@ -14,8 +15,10 @@ pub const KIND: u8 = 8;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Message<U, P> {
-    /// The digest of the sender's plan.
+    /// The digest of the plan of generation 0, from which the sender's follows.
     pub plan: u32,
+    /// The generation of the sender's site.
+    pub generation: u32,
     /// The items, in this order.
     pub items: List<Item<U, P>, 1>,
 }
@@ -77,6 +80,56 @@ pub enum Item<U, P> {
         /// The number of the question.
         number: u64,
     },
+    /// Asks for the first members of a group, at the registry's leader. Answered by
+    /// [`Item::Where`]: of the group, or of the registry.
+    Find {
+        /// The group.
+        group: GroupId,
+        /// The number of the last configuration that the asker knows, if the group is to begin anew
+        /// because that one has lost its memory for good; else 0.
+        lost: u64,
+    },
+    /// The receiver is a first member of a group, by a decision of the registry. Answered by
+    /// [`Item::Where`].
+    Born {
+        /// The group.
+        group: GroupId,
+        /// The decision.
+        birth: Birth,
+    },
+    /// Asks for a part of the receiver's site.
+    WantSite {
+        /// The first byte of the encoding that the sender lacks.
+        at: u32,
+    },
+    /// A part of the sender's site, or the news that it is of a later generation.
+    Site {
+        /// The length of the encoding in bytes.
+        length: u32,
+        /// The place of the part in the encoding.
+        at: u32,
+        /// The part; empty for the news.
+        bytes: Bytes,
+    },
+    /// A part of a site that the sender proposes, or all of it is sent: for the registry's leader.
+    /// Answered by [`Item::Registered`], or by the place of the registry.
+    Register {
+        /// The change, without a [`Registration::Birth`].
+        registration: Registration,
+    },
+    /// The registry's knowledge of a site that the receiver proposes.
+    Registered {
+        /// The life of the receiver.
+        life: u32,
+        /// The receiver's number of it.
+        number: u64,
+        /// The bytes that have arrived.
+        length: u32,
+        /// The generation of the registry's site.
+        generation: u32,
+        /// True if that site is the proposed one.
+        is_decided: bool,
+    },
 }
 
 impl<U: Serialize, P: Serialize> wire::Message for Message<U, P> {
@@ -88,7 +141,7 @@ impl<U: Serialize, P: Serialize> wire::Message for Message<U, P> {
 }
 
 /// The most bytes before the items of a message, of fewer than 2^14 items.
-pub(crate) const FIXED_LEN: usize = 5 + 2;
+pub(crate) const FIXED_LEN: usize = 5 + 5 + 2;
 
 /// The most bytes before a replica's message: the kind of the item, and the group.
 pub(crate) const ITEM_LEN: usize = 1 + 10;

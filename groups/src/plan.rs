@@ -14,6 +14,9 @@ use crate::{Begins, Chooser, GroupId, Node, Policy, Selection, Target, Unplaceab
 /// The length in bytes of all that precedes a replica's message.
 const AROUND: u16 = (FIXED_LEN + ITEM_LEN) as u16;
 
+/// The most members of the registry that may fail, where there are enough nodes: so it has up to 15.
+const REGISTRY_FAILURES: u8 = 7;
+
 /// The shortest frame: a replica's shortest, and the bytes before its message.
 const FRAME_MIN: u64 = 127 + AROUND as u64;
 
@@ -24,7 +27,12 @@ pub struct Plan {
     selection: Selection,
     /// In order of ids.
     nodes: Vec<Node>,
+    /// In order of ids.
+    former: Vec<NodeId>,
     frame_budget: u16,
+    generation: u32,
+    /// The number of members of the registry that may fail.
+    registry_failures: u8,
     digest: u32,
 }
 
@@ -85,14 +93,18 @@ impl Plan {
         let mut plan = Self {
             selection: selection.with_policy(policy),
             nodes,
+            former: Vec::new(),
             frame_budget: 1_400,
+            generation: 0,
+            registry_failures: 0,
             digest: 0,
         };
         plan.digest = plan.of_nodes();
+        plan.registry_failures = plan.most_registry_failures();
         Ok(plan)
     }
 
-    /// The same plan with this limit in bytes for a frame, header and sender included: from 145, and no
+    /// The same plan with this limit in bytes for a frame, header and sender included: from 150, and no
     /// less than the names of a group's members need.
     ///
     /// # Errors
@@ -112,7 +124,27 @@ impl Plan {
             let found = frame_budget;
             return Err(ConfigError::Frame { found, needed });
         }
+        self.registry_failures = self.most_registry_failures();
         Ok(self.with(frame_budget.into()))
+    }
+
+    /// The same plan, of this generation of the site. A node with a plan of generation 0 founds
+    /// groups; one with a later plan asks the others for theirs. Default 0.
+    #[must_use]
+    pub fn with_generation(mut self, generation: u32) -> Self {
+        self.generation = generation;
+        self.with(generation.into())
+    }
+
+    /// The same plan, with nodes that a former generation had. They are chosen no more, and their
+    /// messages are taken as long as a group has them as members.
+    #[must_use]
+    pub fn with_former(mut self, former: impl IntoIterator<Item = NodeId>) -> Self {
+        self.former = former.into_iter().collect();
+        self.former.retain(|it| self.nodes.binary_search_by_key(it, |it| it.id).is_err());
+        self.former.sort_unstable();
+        self.former.dedup();
+        self
     }
 
     /// The same plan, with this in its digest as well: the first states of groups, a generation.
@@ -141,6 +173,12 @@ impl Plan {
         self.frame_budget
     }
 
+    /// The generation of the site.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// The digest that distinguishes plans: 32 bits, not cryptographic; against mistakes, and not
     /// against liars.
     #[must_use]
@@ -156,7 +194,12 @@ impl Plan {
     /// Returns true if a link fits into such frames for all members that it may name. Founders are named in life 0;
     /// a link that named later lives and did not fit would never be decided.
     fn members_fit(&self, frame_budget: u16) -> bool {
-        let longest = self.nodes.iter().rev().take(self.selection.members());
+        self.fits(frame_budget, self.selection.members())
+    }
+
+    /// Returns true if a link of this many members fits into such frames.
+    fn fits(&self, frame_budget: u16, members: usize) -> bool {
+        let longest = self.nodes.iter().rev().take(members);
         let members = longest.map(|it| Member {
             id: it.id,
             incarnation: Incarnation(u32::MAX),
@@ -169,8 +212,41 @@ impl Plan {
         configuration.check().is_ok()
     }
 
+    /// As many members of the registry as there are nodes, up to [`REGISTRY_FAILURES`], and as frames
+    /// have room for: it decides where other groups begin that have lost their members.
+    fn most_registry_failures(&self) -> u8 {
+        let least = self.selection.failures;
+        let most = (self.nodes.len().saturating_sub(1) / 2).min(REGISTRY_FAILURES.into());
+        let most = u8::try_from(most).unwrap_or(REGISTRY_FAILURES);
+        let fits = |it: &u8| self.fits(self.frame_budget, 2 * usize::from(*it) + 1);
+        (least..=most).rev().find(fits).unwrap_or(least)
+    }
+
+    /// The number of members of a group that may fail.
+    pub(crate) const fn failures(&self, group: GroupId) -> u8 {
+        if group.0 == GroupId::REGISTRY.0 {
+            return self.registry_failures;
+        }
+        self.selection.failures
+    }
+
+    /// The place of a node in the list of [`known`](Self::known) ones.
     pub(crate) fn place(&self, id: NodeId) -> Option<usize> {
-        self.nodes.binary_search_by_key(&id, |it| it.id).ok()
+        let own = self.nodes.binary_search_by_key(&id, |it| it.id);
+        let former = || self.former.binary_search(&id).ok();
+        own.ok()
+            .or_else(|| Some(self.nodes.len() + former()?))
+    }
+
+    /// Returns true if a node can be a member.
+    pub(crate) fn names(&self, id: NodeId) -> bool {
+        self.nodes.binary_search_by_key(&id, |it| it.id).is_ok()
+    }
+
+    /// The nodes whose messages are taken: those that can be members, and then former ones.
+    pub(crate) fn known(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = self.nodes.iter().map(|it| it.id);
+        nodes.chain(self.former.iter().copied())
     }
 
     /// The members of groups in an epoch, of these nodes of the plan, as [`Groups`](crate::Groups)
@@ -186,19 +262,23 @@ impl Plan {
         groups: impl IntoIterator<Item = GroupId>,
     ) -> Vec<(GroupId, Result<Vec<NodeId>, Unplaceable>)> {
         let nodes = nodes.into_iter();
-        let chooser = |policy| {
-            let selection = self.selection.with_policy(policy);
+        let chooser = |policy, failures| {
+            let selection = self.selection.with_policy(policy).with_failures(failures);
             let chooser = Chooser::new(selection, &Sha256Sortition, epoch, nodes.clone());
             debug_assert!(chooser.is_ok(), "the selection was checked");
             chooser.ok()
         };
-        let (mut near, mut uniform) = (None, None);
+        let failures = self.selection.failures;
+        let (mut near, mut uniform, mut registry) = (None, None, None);
         let chosen = groups.into_iter().filter_map(|id| {
             let devices = S::devices(site, id);
             // A group without devices, such as a map of the application, gets members by hash.
-            let chooser = match devices.is_empty() {
-                false => near.get_or_insert_with(|| chooser(self.selection.policy)),
-                true => uniform.get_or_insert_with(|| chooser(Policy::Uniform)),
+            let chooser = if id == GroupId::REGISTRY {
+                registry.get_or_insert_with(|| chooser(Policy::Uniform, self.failures(id)))
+            } else if devices.is_empty() {
+                uniform.get_or_insert_with(|| chooser(Policy::Uniform, failures))
+            } else {
+                near.get_or_insert_with(|| chooser(self.selection.policy, failures))
             };
             let chooser = chooser.as_ref()?;
             let centre = chooser.representative(id, devices);

@@ -11,6 +11,7 @@ use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
 use crate::leader_hints::{Hint, UNANSWERED};
+use crate::registry::instance;
 use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
 
@@ -42,10 +43,32 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 .0
                 .push((self.latest(to), Item::Ask { group, asked }));
         }
+        let hint = self.leader_hints.get(group);
+        let is_lost = hint.is_none_or(|it| it.leader.is_none() || it.unanswered() > UNANSWERED);
+        if is_new_round && is_lost && self.is_by_registry(group) {
+            self.find(group, 0, cx);
+        }
+    }
+
+    /// Sends the questions that wait to the founders of a group that has just begun.
+    pub(crate) fn ask_founders(&mut self, group: GroupId, founders: &[NodeId]) {
+        let hint = self.leader_hints.get(group);
+        let asked: Vec<P> = hint.map_or_else(Vec::new, |it| it.asked().cloned().collect());
+        for founder in founders {
+            let to = self.latest(*founder);
+            let items = asked.iter().map(|asked| {
+                let asked = asked.clone();
+                (to, Item::Ask { group, asked })
+            });
+            self.posted.0.extend(items);
+        }
     }
 
     /// Returns true if a group does not exist here yet, and this node would found it.
-    fn is_founder_of_new(&self, group: GroupId) -> bool {
+    pub(crate) fn is_founder_of_new(&self, group: GroupId) -> bool {
+        if self.is_by_registry(group) {
+            return false;
+        }
         let is_notified = self
             .leader_hints
             .get(group)
@@ -57,7 +80,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// The nodes to ask for the leader of a group.
-    fn likely(&self, group: GroupId) -> Vec<NodeId> {
+    pub(crate) fn likely(&self, group: GroupId) -> Vec<NodeId> {
         let own = self.present(group);
         let leader = own.and_then(|it| it.leader()).map(|it| it.0);
         let members: Vec<NodeId> = own.map_or_else(Vec::new, |it| {
@@ -182,6 +205,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         number: u64,
         leader: Option<NodeId>,
         members: &[NodeId],
+        cx: &mut Context<'_, Self>,
     ) {
         let is_known = |it: &NodeId| self.plan.place(*it).is_some();
         if number > Configuration::NUMBER_MAX
@@ -192,6 +216,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         let leader = leader.filter(|it| *it != self.me.id);
+        let before = self.leader_hints.get(group).and_then(|it| it.leader);
+        let is_news = leader != before;
         let asked = match self.leader_hints.get_mut(group) {
             Some(hint) => hint.notify(number, leader, members),
             None => self
@@ -205,7 +231,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asked.iter().cloned().map(ask)
         });
         self.posted.0.extend(items);
-        self.on_later(group, number);
+        if let Some(leader) = leader.filter(|_| group == GroupId::REGISTRY && is_news) {
+            self.find_again(leader);
+            self.propose_to(leader);
+        }
+        let own = self.replica(group).filter(|_| S::HAS_REGISTRY);
+        let own = own.map(|it| it.configuration().number);
+        match own.filter(|it| *it > 0 && instance(*it) < instance(number)) {
+            // The registry's leader knows if the group has begun anew.
+            Some(_) => self.find(group, 0, cx),
+            None => self.on_later(group, number),
+        }
     }
 
     /// Returns true if no part has grown beyond its limit, and nothing of this step is left.
@@ -213,6 +249,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn is_bounded(&self) -> bool {
         self.parts.len() <= self.config.groups.into()
             && self.leader_hints.is_bounded(MEMBERS_MAX)
+            && self.registrar.is_bounded(self.config.leader_hints.into())
             && self.posted.0.is_empty()
     }
 

@@ -15,14 +15,27 @@ use serde::de::DeserializeOwned;
 
 use crate::leader_hints::LeaderHints;
 use crate::part::Part;
+use crate::adopt::Adoption;
 use crate::published::Rules;
+use crate::registrar::Registrar;
+use crate::registry::{Registration, Registry};
 use crate::{Config, Counters, Item, Plan, Start};
 use crate::{GroupId, Place};
 
 /// A state that groups begin with, from data that is equal on all nodes.
+///
+/// With [`HAS_REGISTRY`](Self::HAS_REGISTRY) the data can change while groups run
+/// ([`Command::ChangeSite`](crate::Command::ChangeSite)): one group more, the
+/// [registry](GroupId::REGISTRY), holds it. The methods from [`registry`](Self::registry) on are for
+/// that.
 pub trait Begins: State {
     /// The data that is equal on all nodes. Its digest belongs into the [`Plan`]'s.
     type Site: Debug;
+
+    /// True if a state can be a [`Registry`]. Then [`begin`](Self::begin) begins one for
+    /// [`GroupId::REGISTRY`], and groups that are not [founded](Self::is_founding) begin with
+    /// members that the registry decides.
+    const HAS_REGISTRY: bool = false;
 
     /// The groups that begin with the site.
     fn groups(site: &Self::Site) -> Vec<GroupId>;
@@ -41,7 +54,41 @@ pub trait Begins: State {
 
     /// The first state of a group, also of one that is not among [`groups`](Self::groups) and
     /// begins with its first question. `None` where no such group exists.
+    ///
+    /// With a registry, a group that is not [founded](Self::is_founding) begins with a state that
+    /// does not depend on the site's generation: its founders may have different ones.
     fn begin(site: &Self::Site, group: GroupId) -> Option<Self>;
+
+    /// Returns true if a group began with the site of generation 0: its founders follow from that
+    /// site alone.
+    fn is_founding(site: &Self::Site, group: GroupId) -> bool {
+        Self::groups(site).contains(&group)
+    }
+
+    /// Returns true if a site has a group, or a group of it can begin.
+    fn exists(site: &Self::Site, group: GroupId) -> bool {
+        Self::begin(site, group).is_some()
+    }
+
+    /// The registry in this state, if it is one.
+    fn registry(&self) -> Option<&Registry> {
+        None
+    }
+
+    /// The update that changes a registry.
+    fn register(_registration: Registration) -> Option<Self::Update> {
+        None
+    }
+
+    /// The encoding of a site: at most [`SITE_MAX`](crate::registry::SITE_MAX) bytes.
+    fn encode(_site: &Self::Site) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// The site with this encoding, and its plan. `None` for bytes that are no site.
+    fn decode(_bytes: &[u8]) -> Option<(Self::Site, Plan)> {
+        None
+    }
 }
 
 /// A question to the leader of a group, and its answer.
@@ -102,6 +149,10 @@ pub struct Groups<S: Begins, P> {
     pub(crate) has_begun: bool,
     /// The number of the last inquiry.
     pub(crate) inquiries: u64,
+    /// The site, as it comes from other nodes and goes to them.
+    pub(crate) adoption: Adoption,
+    /// The tasks of the registry's leader, and this node's questions to it.
+    pub(crate) registrar: Registrar,
     pub(crate) counters: Untracked<Counters>,
     /// The items that this step sends; empty between steps.
     pub(crate) posted: Untracked<Vec<Posted<S, P>>>,
@@ -136,6 +187,25 @@ impl<S: Begins, P> Groups<S, P> {
     #[must_use]
     pub fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    /// The site.
+    #[must_use]
+    pub fn site(&self) -> &Arc<S::Site> {
+        &self.site
+    }
+
+    /// The generation of the site.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.plan.generation()
+    }
+
+    /// Returns true if this node has the site that the others have, as far as it knows. A node that
+    /// begins with a site of a later generation asks the others for theirs first.
+    #[must_use]
+    pub const fn has_site(&self) -> bool {
+        self.adoption.origin.is_some()
     }
 
     /// The epoch, from the host.
@@ -219,6 +289,11 @@ impl<S: Begins, P> Groups<S, P> {
         id != self.me.id && self.peer(id).is_some_and(|it| it.has_ended)
     }
 
+    /// Returns true if a node failed or left, or the site does not have it any more.
+    pub(crate) fn is_lost(&self, id: NodeId) -> bool {
+        self.has_ended(id) || !self.plan.names(id)
+    }
+
     fn peer(&self, id: NodeId) -> Option<Peer> {
         let at = self.plan.place(id)?;
         self.peers.get(at).copied().flatten()
@@ -234,6 +309,8 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
             marks: self.marks.clone(),
             leader_hints: self.leader_hints.clone(),
             peers: self.peers.clone(),
+            adoption: self.adoption.clone(),
+            registrar: self.registrar.clone(),
             counters: self.counters.clone(),
             posted: Untracked(Vec::new()),
             outbox: Untracked::default(),
@@ -242,7 +319,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
     }
 }
 
-// The plan and the site never change, and all nodes have the same ones: they are no state.
+// All nodes have the same plan and site in one generation: the generation stands for them.
 impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
     fn eq(&self, other: &Self) -> bool {
         self.me == other.me
@@ -256,6 +333,9 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
             && self.inquiries == other.inquiries
+            && self.generation() == other.generation()
+            && self.adoption == other.adoption
+            && self.registrar == other.registrar
             && self.rules == other.rules
     }
 }
@@ -273,5 +353,8 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.epoch.hash(state);
         self.has_begun.hash(state);
         self.inquiries.hash(state);
+        self.generation().hash(state);
+        self.adoption.hash(state);
+        self.registrar.hash(state);
     }
 }

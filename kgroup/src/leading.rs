@@ -87,21 +87,23 @@ pub(crate) enum Leading {
 }
 
 impl Leading {
-    /// This node leads the group now.
+    /// This node leads the group now. `None` for the registry.
     pub(crate) fn new(
         me: Member,
         config: &Config,
         group: GroupId,
         held: &GroupState,
         group_of: impl Fn(NodeId) -> Option<GroupId>,
-    ) -> Self {
-        match held {
+    ) -> Option<Self> {
+        Some(match held {
             GroupState::Devices(it) => Self::Devices(DeviceLeader::new(me, config.devices, it)),
             GroupState::Routine(it) => {
                 Self::Routine(RoutineLeader::new(config.routines, group, it, group_of))
             }
             GroupState::Map(_) => Self::Map(StoreLeader::new(config.maps.resend)),
-        }
+            // Its leader's tasks are those of the groups themselves.
+            GroupState::Registry(_) => return None,
+        })
     }
 
     /// All timers that it may have armed. The node may not hold the state any more.

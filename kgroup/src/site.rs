@@ -112,7 +112,7 @@ impl Site {
         self
     }
 
-    /// The same site with this limit in bytes for a frame, header and sender included: from 145, and no
+    /// The same site with this limit in bytes for a frame, header and sender included: from 150, and no
     /// less than the names of a group's members need. Default 1,400.
     ///
     /// Decisions have to fit as well. A frame has room for a state of a device that is 130 bytes

@@ -1,12 +1,14 @@
-//! The state of a group: a cluster of devices, a routine, or a map of the application.
+//! The state of a group: a cluster of devices, a routine, a map of the application, or the registry.
 
 use alloc::boxed::Box;
 
+use selvedge_groups::registry::{Registration, Registry};
 use selvedge_groups::store::{self, Store};
 use selvedge_replica::State;
 use serde::{Deserialize, Serialize};
 
 use crate::devices::{self, Devices, Verdict};
+use crate::Site;
 use crate::routines::{self, RoutineState};
 
 /// The state of a group.
@@ -19,6 +21,8 @@ pub enum GroupState {
     Routine(Box<RoutineState>),
     /// A map of the application.
     Map(Store),
+    /// The site of a later generation, and the first members of groups.
+    Registry(Box<Registry>),
 }
 
 /// A change of a group's state.
@@ -31,6 +35,8 @@ pub enum Update {
     Routine(routines::Update),
     /// A map.
     Map(store::Change),
+    /// The registry.
+    Registry(Registration),
 }
 
 /// The outcome of an update.
@@ -43,6 +49,8 @@ pub enum Decided {
     Routine(routines::Decided),
     /// The outcome in a map.
     Map(store::Decided),
+    /// The registry has taken a change, or it was too late.
+    Registered,
     /// The group holds a state of another kind: nothing changed. A node that lies proposed it.
     Misplaced,
 }
@@ -60,7 +68,24 @@ impl State for GroupState {
                 Decided::Routine(routine.apply(update))
             }
             (Self::Map(map), Update::Map(change)) => Decided::Map(map.apply(change)),
-            (Self::Devices(_) | Self::Routine(_) | Self::Map(_), _) => Decided::Misplaced,
+            (Self::Registry(registry), Update::Registry(registration)) => {
+                register(registry, registration);
+                Decided::Registered
+            }
+            (Self::Devices(_) | Self::Routine(_) | Self::Map(_) | Self::Registry(_), _) => {
+                Decided::Misplaced
+            }
         }
     }
+}
+
+/// Makes a change, and commits no bytes that are no site: nodes could not take it.
+fn register(registry: &mut Registry, registration: &Registration) {
+    if let (Registration::Commit { generation, .. }, Some(site)) =
+        (registration, registry.committed(registration))
+        && !Site::decode(site).is_ok_and(|it| it.generation() == *generation)
+    {
+        return;
+    }
+    registry.apply(registration);
 }

@@ -122,6 +122,26 @@ impl<S: State> Replica<S> {
         Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)
     }
 
+    /// A member of a group that begins with `first` and this state, where `first` names each founder
+    /// in a life that its decider knew. All founders begin with equal configurations and states. The
+    /// node votes if it is named in a life from that of `since` to the present one: each of them
+    /// had all memory that the lives before it stored, and there is none of this group, or only of
+    /// configurations below `first`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn born(
+        me: Member,
+        config: Config,
+        since: Member,
+        first: Configuration,
+        state: S,
+    ) -> Result<Self, Reject> {
+        first.check()?;
+        let origin = Origin::behind(since, first.number.saturating_sub(1));
+        Self::begin(me, config, origin, first, Some(state)).map_err(Reject::Config)
+    }
+
     /// A node that knows of no configuration. It becomes a member when a configuration names it.
     ///
     /// # Errors

@@ -302,7 +302,7 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
 
 fn frame(from: Member, plan: u32, items: &[Item<Update, Payload>]) -> Vec<u8> {
     let items = items.iter().cloned().collect();
-    let message = Message { plan, items };
+    let message = Message { plan, generation: 0, items };
     seal(&Envelope { from, message })
 }
 

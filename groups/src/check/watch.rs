@@ -142,7 +142,7 @@ impl Watch {
                 | replica::Fact::Installed(_)
                 | replica::Fact::Retired => {}
             },
-            Fact::Began { .. } => {}
+            Fact::Began { .. } | Fact::Site { .. } => {}
             Fact::Left { .. } => {
                 self.has_left = true;
                 self.on_number(node, 0, Ballot::default());
@@ -201,6 +201,8 @@ impl Observer<Inner> for Watch {
             Event::Answered { .. }
             | Event::Entered(_)
             | Event::Left(_)
+            | Event::Site { .. }
+            | Event::Proposed { .. }
             | Event::Unplaced { .. } => {}
         }
     }

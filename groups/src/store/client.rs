@@ -14,9 +14,9 @@ use crate::store::{
 /// The number of ticks after which a watch is requested again, also where nothing is missing.
 const RENEWAL: u8 = 8;
 
-/// The most bytes around a change in a frame, while a group decides it: header, sender and site (24
+/// The most bytes around a change in a frame, while a group decides it: header, sender and site (29
 /// bytes), group and replica (80), proposal (40).
-const AROUND: usize = 144;
+const AROUND: usize = 149;
 
 type Out = Vec<ClientEffect>;
 

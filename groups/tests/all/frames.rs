@@ -5,7 +5,7 @@ use selvedge_core::wire;
 use crate::mesh::*;
 
 /// The bytes before the items of a message, and before a replica's message in an item.
-const FIXED_LEN: usize = 7;
+const FIXED_LEN: usize = 12;
 const ITEM_LEN: usize = 11;
 
 const TO: Member = life(2, 0);

@@ -26,6 +26,7 @@ mod mesh;
 mod model;
 mod near;
 mod plans;
+mod registry;
 mod seeking;
 mod store;
 mod store_parts;

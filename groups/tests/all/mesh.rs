@@ -153,7 +153,7 @@ impl One {
     ) {
         let plan = self.machine().plan().digest();
         let items = items.into_iter().collect();
-        let message = Message { plan, items };
+        let message = Message { plan, generation: 0, items };
         self.input(Input::Message { from, message }).unwrap();
     }
 
@@ -262,7 +262,10 @@ impl Mesh {
     pub(crate) fn look_at_timers(&self) {
         for node in self.nodes.values() {
             for timer in node.timers().into_keys() {
-                let (Timer::Replica(group, _) | Timer::Lead(group) | Timer::Change(group)) = timer;
+                let group = match timer {
+                    Timer::Replica(group, _) | Timer::Lead(group) | Timer::Change(group) => group,
+                    Timer::Site | Timer::Registry => panic!("no site changes here: {timer:?}"),
+                };
                 assert!(node.is_in(group), "{timer:?}");
             }
         }

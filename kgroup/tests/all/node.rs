@@ -92,7 +92,7 @@ impl Alone {
     fn receive(&mut self, from: Member, item: Item<Update, Payload>) {
         let plan = self.driver.machine().groups().plan().digest();
         let items = [item].into_iter().collect();
-        let message = Message { plan, items };
+        let message = Message { plan, generation: 0, items };
         self.input(Input::Message { from, message });
     }
 
@@ -213,7 +213,7 @@ fn a_proposal_that_is_too_long_is_counted() {
     let lamp = NodeId(7);
     let selection = Selection::new().with_failures(0);
     let site = Site::new(selection, nodes, [(lamp, Place([0; 3]))], 1).unwrap();
-    let site = site.with_frame_budget(145).unwrap();
+    let site = site.with_frame_budget(150).unwrap();
     let site = Arc::new(site.with_limits(Limits::new().with_word(200)));
     let me = Member::new(1, 0);
     let node = Kgroup::new(me, Config::new(), site, Start::Fresh).unwrap();

@@ -65,7 +65,7 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     }
     // The room that a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
-        Kind::Limits => rng.pick(&[145, 160]),
+        Kind::Limits => rng.pick(&[150, 165]),
         _ => rng.pick(&[190, 190, 300, 1_400, 1_400]),
     };
     site = site.with_frame_budget(frame).unwrap();

@@ -309,6 +309,7 @@ fn greeting(site: &Site) -> Message {
     };
     Message::Groups(kgroup::Message {
         plan: site.plan().unwrap().digest(),
+        generation: 0,
         items: [item].into_iter().collect(),
     })
 }

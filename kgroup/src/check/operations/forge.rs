@@ -35,10 +35,8 @@ impl World {
         };
         if how & 4 == 4 {
             let group = GroupId(bytes.take().into());
-            message
-                .items
-                .iter_mut()
-                .for_each(|it| *group_of(it) = group);
+            let named = message.items.iter_mut().filter_map(group_of);
+            named.for_each(|it| *it = group);
         }
         if let (false, Ok(plan)) = (how & 0xf8 == 0, self.watch.settings.site.plan()) {
             message.plan = plan.digest();
@@ -48,13 +46,19 @@ impl World {
     }
 }
 
-const fn group_of(item: &mut Item<Update, Payload>) -> &mut GroupId {
+const fn group_of(item: &mut Item<Update, Payload>) -> Option<&mut GroupId> {
     match item {
         Item::Replica { group, .. }
         | Item::Ask { group, .. }
         | Item::Answer { group, .. }
         | Item::Where { group, .. }
         | Item::Inquire { group, .. }
-        | Item::Here { group, .. } => group,
+        | Item::Here { group, .. }
+        | Item::Find { group, .. }
+        | Item::Born { group, .. } => Some(group),
+        Item::WantSite { .. }
+        | Item::Site { .. }
+        | Item::Register { .. }
+        | Item::Registered { .. } => None,
     }
 }

@@ -1,0 +1,274 @@
+//! The site of a later generation, as nodes take it from each other.
+//!
+//! Each message names the generation of its sender's site. A node that receives a later one asks the
+//! sender for its site, part by part, and takes it when it is whole. Members of the registry have
+//! it from its decision. So a node takes only sites that were decided, each a later one than before.
+//!
+//! A node that begins with a site of generation n > 0 cannot know if the others have it. It founds
+//! nothing, and asks the others for theirs first.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member};
+
+use crate::inquiry::ASKED;
+use crate::registry::{Bytes, SITE_MAX};
+use crate::state::{Carried, Peer};
+use crate::{Begins, Event, Fact, GroupId, Groups, Item, Plan, Timer};
+
+/// The bytes of a frame that are not a part of a site: the sender, and numbers.
+pub(crate) const AROUND_PART: usize = 72;
+
+/// The site, as it comes from other nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Adoption {
+    /// The digest of the plan of generation 0; `None` while this node does not know the site of the
+    /// others.
+    pub(crate) origin: Option<u32>,
+    fetch: Option<Fetch>,
+    /// The number of the plan's node that was asked last.
+    turn: usize,
+    /// True while [`Timer::Site`] is armed.
+    pub(crate) is_armed: bool,
+}
+
+/// A site of which some parts have arrived.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Fetch {
+    from: Member,
+    origin: u32,
+    generation: u32,
+    bytes: Vec<u8>,
+    /// The number of times that the next part was asked for in vain.
+    asked: u8,
+}
+
+impl Adoption {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        Self {
+            origin: (plan.generation() == 0).then(|| plan.digest()),
+            ..Self::default()
+        }
+    }
+
+    /// Notes the origin of a stored fact. Returns false if it is another one.
+    pub(crate) fn accepts(&mut self, origin: u32) -> bool {
+        *self.origin.get_or_insert(origin) == origin
+    }
+
+    /// True if a site is on its way, or missing.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.origin.is_none() || self.fetch.is_some()
+    }
+}
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// Handles the news that a node has a site of this generation.
+    pub(crate) fn on_generation(
+        &mut self,
+        from: Member,
+        (origin, generation): (u32, u32),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_known = |it: &Fetch| it.generation >= generation;
+        let is_old = self.has_site() && generation <= self.generation();
+        if !S::HAS_REGISTRY || is_old || self.adoption.fetch.as_ref().is_some_and(is_known) {
+            return;
+        }
+        self.adoption.fetch = Some(Fetch {
+            from,
+            origin,
+            generation,
+            bytes: Vec::new(),
+            asked: 0,
+        });
+        self.want_part();
+        self.arm_site(cx);
+    }
+
+    /// Asks for the next part.
+    fn want_part(&mut self) {
+        if let Some(fetch) = &self.adoption.fetch {
+            let at = u32::try_from(fetch.bytes.len()).unwrap_or(u32::MAX);
+            self.posted.0.push((fetch.from, Item::WantSite { at }));
+        }
+    }
+
+    /// Sends a part of this node's site. Any node may ask, also one that no plan names yet.
+    pub(crate) fn on_want_site(&mut self, from: Member, at: u32) {
+        if !self.has_site() {
+            return;
+        }
+        let site = S::encode(&self.site);
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        let room = usize::from(self.plan.frame_budget()).saturating_sub(AROUND_PART);
+        let part = site.iter().skip(at).take(room.max(1)).copied();
+        let bytes: Bytes = part.collect();
+        if !bytes.is_empty() {
+            self.post_site(from, site.len(), at, bytes);
+        }
+    }
+
+    fn post_site(&mut self, to: Member, length: usize, at: usize, bytes: Bytes) {
+        let number = |it: usize| u32::try_from(it).unwrap_or(u32::MAX);
+        let (length, at) = (number(length), number(at));
+        let item = Item::Site { length, at, bytes };
+        self.posted.0.push((to, item));
+    }
+
+    /// Notifies a node that this node has a later site: the message names the generation.
+    pub(crate) fn announce_site(&mut self, to: Member) {
+        self.post_site(to, 0, 0, Bytes::new());
+    }
+
+    /// Notifies all nodes that are here.
+    pub(crate) fn announce_site_to_all(&mut self) {
+        let known = self.plan.known().filter(|it| *it != self.me.id);
+        let here: Vec<Member> = known
+            .filter(|it| self.is_here(*it))
+            .map(|it| self.latest(it))
+            .collect();
+        for node in here {
+            self.announce_site(node);
+        }
+    }
+
+    /// Handles a part of a site.
+    pub(crate) fn on_site(
+        &mut self,
+        from: Member,
+        (length, at, bytes): (u32, u32, &Bytes),
+        cx: &mut Context<'_, Self>,
+    ) {
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let Some(fetch) = &mut self.adoption.fetch else {
+            return;
+        };
+        let is_next = usize::try_from(at) == Ok(fetch.bytes.len());
+        if from != fetch.from || bytes.is_empty() || !is_next {
+            return; // Late, or the news alone.
+        }
+        fetch.asked = 0;
+        fetch.bytes.extend_from_slice(bytes);
+        if length > SITE_MAX || fetch.bytes.len() > length {
+            self.counters.0.refused += 1;
+            self.adoption.fetch = None;
+        } else if fetch.bytes.len() < length {
+            self.want_part();
+        } else if let Some(fetch) = self.adoption.fetch.take() {
+            match S::decode(&fetch.bytes) {
+                Some((site, plan)) if plan.generation() == fetch.generation => {
+                    self.adoption.origin.get_or_insert(fetch.origin);
+                    self.adopt(site, plan, cx);
+                }
+                _ => self.counters.0.refused += 1,
+            }
+        }
+    }
+
+    /// Takes the site that the registry has decided, if it is later than this node's.
+    pub(crate) fn adopt_decided(&mut self, cx: &mut Context<'_, Self>) {
+        let state = self.parts.get(&GroupId::REGISTRY);
+        let registry = state.and_then(|it| it.replica.state()?.registry());
+        let Some(registry) = registry.filter(|it| it.generation() > self.generation()) else {
+            return;
+        };
+        let decoded = S::decode(registry.site());
+        debug_assert!(decoded.is_some(), "a registry decides no other bytes");
+        if let Some((site, plan)) = decoded {
+            self.adopt(site, plan, cx);
+        }
+    }
+
+    /// Takes a site of a later generation: leaves groups that it does not have, and looks for other
+    /// members where it does not have a member.
+    fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
+        let was_known = self.has_begun && self.has_site();
+        self.replace_site(site, plan);
+        if let Some(fact) = self.site_fact() {
+            if !was_known || self.since == self.me.incarnation {
+                cx.event(Event::Fact(self.began()));
+            }
+            cx.event(Event::Fact(fact));
+        }
+        cx.event(Event::Site {
+            generation: self.generation(),
+        });
+        let groups: Vec<GroupId> = self.parts.keys().copied().collect();
+        for group in groups {
+            if !S::exists(&self.site, group) {
+                self.leave(group, cx);
+                continue;
+            }
+            if let Some(part) = self.parts.get_mut(&group) {
+                part.notified = 0; // Other nodes are asked for its place now.
+            }
+            self.look_for_change(group, cx);
+        }
+        self.look_for_births(cx);
+        if self.leads(GroupId::REGISTRY) {
+            self.announce_site_to_all();
+        }
+    }
+
+    /// Puts a site in the place of the present one.
+    pub(crate) fn replace_site(&mut self, site: S::Site, plan: Plan) {
+        let peers: Vec<Option<Peer>> = plan
+            .known()
+            .map(|it| *self.peers.get(self.plan.place(it)?)?)
+            .collect();
+        self.peers = peers;
+        self.plan = Arc::new(plan);
+        self.site = Arc::new(site);
+    }
+
+    /// The site as a fact, if it is not the one of generation 0.
+    pub(crate) fn site_fact(&self) -> Option<Fact<S>> {
+        let plan = self.adoption.origin?;
+        (self.generation() > 0).then(|| Fact::Site {
+            plan,
+            site: S::encode(&self.site).into_iter().collect(),
+        })
+    }
+
+    /// Arms the timer of sites that are on their way to this node or to the registry.
+    pub(crate) fn arm_site(&mut self, cx: &mut Context<'_, Self>) {
+        if !core::mem::replace(&mut self.adoption.is_armed, true) {
+            cx.arm(Timer::Site, self.config.replica.resend);
+        }
+    }
+
+    pub(crate) fn on_site_tick(&mut self, cx: &mut Context<'_, Self>) {
+        self.adoption.is_armed = false;
+        if let Some(fetch) = &mut self.adoption.fetch {
+            fetch.asked += 1;
+            if fetch.asked > ASKED {
+                self.adoption.fetch = None; // Its sender is away. Others send the news, too.
+            } else {
+                self.want_part();
+            }
+        } else if !self.has_site() {
+            self.want_any_site();
+        }
+        self.propose_again(cx);
+        let finds = self.find_lost_again(cx);
+        if finds || self.adoption.is_open() || self.registrar.is_proposing() {
+            self.arm_site(cx);
+        }
+    }
+
+    /// Asks the next node that is here for its site.
+    pub(crate) fn want_any_site(&mut self) {
+        let others = self.plan.known().filter(|it| *it != self.me.id);
+        let here: Vec<Member> = others
+            .filter(|it| self.is_here(*it))
+            .map(|it| self.latest(it))
+            .collect();
+        self.adoption.turn = self.adoption.turn.wrapping_add(1);
+        let turn = self.adoption.turn.checked_rem(here.len());
+        let asked = turn.and_then(|it| here.get(it)).copied();
+        let wanted = asked.map(|to| (to, Item::WantSite { at: 0 }));
+        self.posted.0.extend(wanted);
+    }
+}

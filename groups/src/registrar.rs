@@ -1,0 +1,439 @@
+//! The beginning of groups by decision: the questions of nodes that look for a group, and the tasks
+//! of the registry's leader.
+//!
+//! A group that generation 0 of the site does not found begins with the members that the registry
+//! decides, among nodes that are here: with its first question, or when a site of a later
+//! generation has it. The registry names founders in the lives that it knows. So a founder that
+//! begins again without its memory has no vote, and founds nothing twice.
+//!
+//! A group that lost its memory for good begins anew by the same decision. The numbers of its
+//! configurations are higher than all before ([`first_number`]), so that messages of a former
+//! beginning mean nothing to members of a later one.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::mem;
+
+use selvedge_core::{Context, Input, Member, NodeId, Span};
+use selvedge_replica::{Command, Configuration, Replica, Voter};
+
+use crate::leader_hints::Hint;
+use crate::part::Part;
+use crate::propose::Proposal;
+use crate::registry::{Birth, Registration, Registry, first_number, instance};
+use crate::state::Carried;
+use crate::{Begins, GroupId, Groups, Item, Reject, Timer};
+
+/// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
+const FINDERS: usize = 256;
+
+/// The most groups that begin at once, and that are notified of their beginning again.
+const AT_ONCE: usize = 16;
+
+/// The most doublings of the wait before founders are notified again.
+const DOUBLINGS: u8 = 6;
+
+/// The registry's tasks, and the questions of this node to its leader.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Registrar {
+    /// The groups that this node looks for. With the last known configuration where the group is
+    /// to begin anew, or 0.
+    finding: BTreeMap<GroupId, u64>,
+    /// A site that this node proposes.
+    pub(crate) proposal: Option<Proposal>,
+    /// The number of sites that this node has proposed in this life.
+    pub(crate) proposed: u64,
+    /// True while this node leads the registry and has looked for its tasks.
+    leads: bool,
+    /// The groups that are to begin, with the last configuration before.
+    due: BTreeMap<GroupId, u64>,
+    finders: Vec<(Member, GroupId)>,
+    /// The groups that began, and whose leader is not known here: with the number of times that
+    /// their founders were notified.
+    open: BTreeMap<GroupId, u8>,
+    /// The nodes that wait for an answer about a site.
+    pub(crate) askers: BTreeSet<(Member, u64)>,
+}
+
+impl Registrar {
+    pub(crate) const fn is_proposing(&self) -> bool {
+        self.proposal.is_some()
+    }
+
+    /// Returns true if no part has grown beyond its limit.
+    #[cfg(feature = "check")]
+    pub(crate) fn is_bounded(&self, hints: usize) -> bool {
+        self.finding.len() <= hints
+            && self.finders.len() <= FINDERS
+            && self.due.len() <= crate::registry::BIRTHS_MAX
+            && self.open.len() <= crate::registry::BIRTHS_MAX
+            && self.askers.len() <= FINDERS
+    }
+}
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// The registry, as far as this node knows.
+    #[must_use]
+    pub fn registry(&self) -> Option<&Registry> {
+        self.state(GroupId::REGISTRY)?.registry()
+    }
+
+    /// Returns true if a group begins by a decision of the registry.
+    pub(crate) fn is_by_registry(&self, group: GroupId) -> bool {
+        S::HAS_REGISTRY && group != GroupId::REGISTRY && !S::is_founding(&self.site, group)
+    }
+
+    /// Looks for a group, which begins if it has not begun. With the number of its last known
+    /// configuration it begins anew, unless it has done so since.
+    pub(crate) fn find(&mut self, group: GroupId, lost: u64, cx: &mut Context<'_, Self>) {
+        let is_new = !self.registrar.finding.contains_key(&group);
+        if is_new && self.registrar.finding.len() >= self.config.leader_hints.into() {
+            return; // It is asked for again.
+        }
+        let number = self.registrar.finding.entry(group).or_default();
+        *number = lost.max(*number);
+        let lost = *number;
+        self.enter_registry(cx);
+        if self.leads(GroupId::REGISTRY) {
+            return self.on_find(self.me, group, lost, cx);
+        }
+        for to in self.likely(GroupId::REGISTRY) {
+            self.posted
+                .0
+                .push((self.latest(to), Item::Find { group, lost }));
+        }
+    }
+
+    /// Has a group begin anew, whose memory is lost for good.
+    pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::number);
+        let lost = self.mark(group).max(hinted).max(1);
+        self.find(group, lost, cx);
+        self.arm_site(cx);
+    }
+
+    /// Asks again for groups that are to begin anew. Returns true if there are some.
+    pub(crate) fn find_lost_again(&mut self, cx: &mut Context<'_, Self>) -> bool {
+        let lost = self.registrar.finding.iter().filter(|it| *it.1 > 0);
+        let lost: Vec<(GroupId, u64)> = lost.map(|it| (*it.0, *it.1)).collect();
+        for &(group, number) in &lost {
+            self.find(group, number, cx);
+        }
+        !lost.is_empty()
+    }
+
+    /// Sends the open questions to the registry's leader, of which this node has learned.
+    pub(crate) fn find_again(&mut self, leader: NodeId) {
+        let to = self.latest(leader);
+        let open = self.registrar.finding.iter();
+        let items = open.map(|(&group, &lost)| (to, Item::Find { group, lost }));
+        self.posted.0.extend(items);
+    }
+
+    /// Founds the registry with its first question, at a founder.
+    pub(crate) fn enter_registry(&mut self, cx: &mut Context<'_, Self>) {
+        let registry = GroupId::REGISTRY;
+        if !self.parts.contains_key(&registry) && self.is_founder_of_new(registry) {
+            self.enter(registry, cx);
+        }
+    }
+
+    /// Handles a question for a group.
+    pub(crate) fn on_find(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        lost: u64,
+        cx: &mut Context<'_, Self>,
+    ) {
+        self.enter_registry(cx);
+        if !self.leads(GroupId::REGISTRY) {
+            let place = self.whereabouts(GroupId::REGISTRY);
+            return self.posted.0.extend(place.map(|it| (from, it)));
+        }
+        if !S::exists(&self.site, group) || group == GroupId::REGISTRY {
+            return; // Its site has the group, perhaps, and this one not yet.
+        }
+        let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+        let known = birth.as_ref().map_or(0, |it| it.number);
+        let is_anew = lost > 0 && instance(lost) >= instance(known);
+        match birth {
+            Some(birth) if !is_anew => {
+                self.registrar.open.entry(group).or_default();
+                self.send_birth(from, group, birth, cx);
+            }
+            None if !is_anew && S::is_founding(&self.site, group) => return,
+            _ => {
+                if self.registrar.finders.len() < FINDERS {
+                    self.registrar.finders.push((from, group));
+                }
+                self.registrar.due.insert(group, lost);
+            }
+        }
+        self.arm_registry(Span::ZERO, cx);
+    }
+
+    fn send_birth(
+        &mut self,
+        to: Member,
+        group: GroupId,
+        birth: Birth,
+        cx: &mut Context<'_, Self>,
+    ) {
+        if to.id == self.me.id {
+            return self.on_born(to, group, birth, cx);
+        }
+        self.posted.0.push((to, Item::Born { group, birth }));
+    }
+
+    /// Looks after the registry, after a step of its replica.
+    pub(crate) fn look_after_registry(&mut self, cx: &mut Context<'_, Self>) {
+        self.adopt_decided(cx);
+        let leads = self.leads(GroupId::REGISTRY);
+        if !leads {
+            let this = &mut self.registrar;
+            this.leads = false;
+            this.due.clear();
+            this.finders.clear();
+            this.open.clear();
+            this.askers.clear();
+            return;
+        }
+        if !mem::replace(&mut self.registrar.leads, true) {
+            let births = self.registry().into_iter().flat_map(Registry::births);
+            let births: BTreeMap<GroupId, u8> = births.map(|it| (it.0, 0)).collect();
+            self.registrar.open = births;
+            self.look_for_births(cx);
+            self.announce_generation();
+        }
+        self.note_births();
+        self.answer_proposals(cx);
+        let finders = mem::take(&mut self.registrar.finders);
+        for (from, group) in finders {
+            let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+            match birth {
+                Some(birth) if !self.registrar.due.contains_key(&group) => {
+                    self.send_birth(from, group, birth, cx);
+                }
+                _ => self.registrar.finders.push((from, group)),
+            }
+        }
+        if self.is_registry_idle() && !self.registrar.due.is_empty() {
+            self.arm_registry(Span::ZERO, cx);
+        }
+    }
+
+    fn announce_generation(&mut self) {
+        if self.generation() > 0 {
+            self.announce_site_to_all();
+        }
+    }
+
+    /// Looks for groups of the site that have not begun, at the registry's leader.
+    pub(crate) fn look_for_births(&mut self, cx: &mut Context<'_, Self>) {
+        let leads = self.leads(GroupId::REGISTRY);
+        let Some(registry) = self.registry().filter(|_| leads) else {
+            return;
+        };
+        let all = S::groups(&self.site).into_iter();
+        let missing = all.filter(|it| self.is_by_registry(*it) && registry.birth(*it).is_none());
+        let missing: Vec<(GroupId, u64)> = missing.map(|it| (it, 0)).collect();
+        let is_any = !missing.is_empty();
+        self.registrar.due.extend(missing);
+        if is_any {
+            self.arm_registry(Span::ZERO, cx);
+        }
+    }
+
+    fn arm_registry(&mut self, after: Span, cx: &mut Context<'_, Self>) {
+        cx.arm(Timer::Registry, after);
+    }
+
+    /// Proposes the beginning of groups that are due, and notifies founders again.
+    pub(crate) fn on_registry_tick(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.leads(GroupId::REGISTRY) {
+            return;
+        }
+        self.propose_births(cx);
+        self.notify_of_births(cx);
+        if !(self.registrar.due.is_empty() && self.registrar.open.is_empty()) {
+            let least = self.registrar.open.values().min().copied().unwrap_or(0);
+            let wait = self.config.replica.resend * (1 << least.min(DOUBLINGS));
+            self.arm_registry(wait, cx);
+        }
+    }
+
+    fn propose_births(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.is_registry_idle() {
+            return;
+        }
+        let site = &self.site;
+        self.registrar.due.retain(|it, _| S::exists(site, *it));
+        let next = self.registrar.due.iter().take(AT_ONCE);
+        let next: Vec<(GroupId, u64)> = next.map(|it| (*it.0, *it.1)).collect();
+        let here = self.plan.nodes().iter().copied();
+        let here: Vec<_> = here.filter(|it| self.is_here(it.id)).collect();
+        let groups = next.iter().map(|it| it.0);
+        let chosen = self
+            .plan
+            .choose::<S>(&self.site, self.epoch, here, groups);
+        for ((group, chosen), (_, lost)) in chosen.into_iter().zip(next) {
+            let Ok(chosen) = chosen else {
+                continue; // Too few nodes are here. It is tried again.
+            };
+            let known = self.registry().and_then(|it| it.birth(group));
+            let known = known.map_or(0, |it| it.number).max(lost);
+            let number = match known {
+                0 => first_number(0),
+                _ => first_number(instance(known) + 1),
+            };
+            if number > Configuration::NUMBER_MAX {
+                self.registrar.due.remove(&group);
+                continue;
+            }
+            let founders = chosen.into_iter().map(|it| self.latest(it)).collect();
+            let birth = Birth { number, founders };
+            let Some(update) = S::register(Registration::Birth { group, birth }) else {
+                return;
+            };
+            let propose = Input::Command(Command::Propose(update));
+            let _again = self.step(GroupId::REGISTRY, propose, cx).is_err();
+        }
+    }
+
+    /// Notifies founders of groups whose leader is not known yet.
+    fn notify_of_births(&mut self, cx: &mut Context<'_, Self>) {
+        let mut open = mem::take(&mut self.registrar.open);
+        let has_leader = |group: &GroupId, number: u64| {
+            let own = self.replica(*group).and_then(Replica::leader).is_some();
+            let hint = self.leader_hints.get(*group);
+            own || hint.is_some_and(|it| it.leader.is_some() && it.number() >= number)
+        };
+        let registry = self.registry();
+        open.retain(|group, _| {
+            let birth = registry.and_then(|it| it.birth(*group));
+            birth.is_some_and(|it| !has_leader(group, it.number))
+        });
+        let least = open.values().min().copied().unwrap_or_default();
+        let waiting = open.iter_mut().filter(|it| *it.1 == least).take(AT_ONCE);
+        let notified: Vec<GroupId> = waiting
+            .map(|(group, tries)| {
+                *tries = tries.saturating_add(1);
+                *group
+            })
+            .collect();
+        self.registrar.open = open;
+        for group in notified {
+            let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+            let Some(birth) = birth else { continue };
+            for founder in birth.founders.iter().copied().collect::<Vec<_>>() {
+                self.send_birth(founder, group, birth.clone(), cx);
+            }
+        }
+    }
+
+    /// Returns true if the registry has decided everything that this node proposed there.
+    pub(crate) fn is_registry_idle(&self) -> bool {
+        let replica = self.replica(GroupId::REGISTRY);
+        replica.is_some_and(|it| it.waiting() == 0)
+    }
+
+    /// Notes the groups that were due, and have begun.
+    fn note_births(&mut self) {
+        let Some(registry) = self.registry() else {
+            return;
+        };
+        let due = self.registrar.due.iter();
+        let begun = due.filter(|(group, lost)| {
+            let number = registry.birth(**group).map_or(0, |it| it.number);
+            number > 0 && (**lost == 0 || instance(number) > instance(**lost))
+        });
+        let begun: Vec<GroupId> = begun.map(|it| *it.0).collect();
+        for group in begun {
+            self.registrar.due.remove(&group);
+            self.registrar.open.insert(group, 0);
+        }
+    }
+
+    /// Handles the beginning of a group, by a decision of the registry.
+    pub(crate) fn on_born(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        birth: Birth,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_known = birth.founders.iter().all(|it| self.plan.place(it.id).is_some());
+        let is_right = (1..=Configuration::NUMBER_MAX).contains(&birth.number) && is_known;
+        if !is_right || !S::exists(&self.site, group) || group == GroupId::REGISTRY {
+            self.counters.0.refused += 1;
+            return;
+        }
+        let is_found = |lost: &u64| *lost == 0 || instance(birth.number) > instance(*lost);
+        if self.registrar.finding.get(&group).is_some_and(is_found) {
+            self.registrar.finding.remove(&group);
+        }
+        let own = self.mark(group);
+        if instance(own) < instance(birth.number) && own > 0 {
+            self.leave(group, cx);
+        }
+        let is_founder = birth.founders.iter().any(|it| it.id == self.me.id);
+        if own < birth.number && is_founder {
+            self.begin_born(group, &birth, cx);
+        } else if own < birth.number {
+            let ids: Vec<NodeId> = birth.founders.iter().map(|it| it.id).collect();
+            self.on_where(group, birth.number, None, &ids, cx);
+            self.ask_founders(group, &ids);
+        }
+        if is_founder && from.id != self.me.id {
+            let place = self.whereabouts(group);
+            self.posted.0.extend(place.map(|it| (from, it)));
+        }
+    }
+
+    /// The number of the last configuration of a group that this node knows as a member, or 0.
+    pub(crate) fn mark(&self, group: GroupId) -> u64 {
+        let part = self.parts.get(&group);
+        let own = part.map_or(0, |it| it.replica.configuration().number);
+        let mark = self.marks.get(&group).map_or(0, |it| it.number);
+        own.max(mark)
+    }
+
+    fn begin_born(&mut self, group: GroupId, birth: &Birth, cx: &mut Context<'_, Self>) {
+        // A part that knows of no configuration has voted nowhere.
+        if let Some(part) = self.parts.remove(&group) {
+            self.disarm(group, &part, cx);
+        } else if self.parts.len() >= self.config.groups.into() {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        let Ok(Some(replica)) = self.born(group, birth) else {
+            debug_assert!(false, "the settings were checked");
+            return;
+        };
+        self.parts.insert(group, Part::new(replica));
+        self.begin_to_store(group, cx);
+        self.introduce(group, cx);
+        self.look_after(group, cx);
+    }
+
+    fn born(&self, group: GroupId, birth: &Birth) -> Result<Option<Replica<S>>, Reject> {
+        let Some(state) = S::begin(&self.site, group) else {
+            return Ok(None);
+        };
+        let voters = birth.founders.iter().copied().map(Voter::new);
+        let first = Configuration {
+            number: birth.number,
+            frame_budget: self.plan.replica_budget(),
+            ..Configuration::new(voters)
+        };
+        let since = Member {
+            incarnation: self.since,
+            ..self.me
+        };
+        let replica = Replica::born(self.me, self.config.replica, since, first, state);
+        replica
+            .map(Some)
+            .map_err(|it| Reject::Founding(group, it))
+    }
+}

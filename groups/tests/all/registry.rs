@@ -1,0 +1,523 @@
+//! Sites that change, and groups that begin by a decision of the registry.
+
+use selvedge_groups::registry::{Registration, Registry};
+
+use crate::mesh::*;
+
+/// The data of all nodes: the nodes, and the groups that a site has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Land {
+    generation: u32,
+    nodes: Vec<u64>,
+    former: Vec<u64>,
+    groups: Vec<u64>,
+    /// The groups of generation 0.
+    first: Vec<u64>,
+}
+
+impl Land {
+    fn first(nodes: u64, groups: &[u64]) -> Self {
+        Self {
+            generation: 0,
+            nodes: (1..=nodes).collect(),
+            former: vec![],
+            groups: groups.to_vec(),
+            first: groups.to_vec(),
+        }
+    }
+
+    fn next(&self) -> Self {
+        let generation = self.generation + 1;
+        Self {
+            generation,
+            ..self.clone()
+        }
+    }
+
+    fn plan(&self) -> Plan {
+        let nodes = self.nodes.iter().map(|it| Node::without_place(NodeId(*it)));
+        let plan = Plan::new(Selection::new().with_failures(1), nodes).unwrap();
+        let plan = plan.with_generation(self.generation);
+        let plan = self.groups.iter().fold(plan, |plan, it| plan.with(*it));
+        plan.with_former(self.former.iter().map(|it| NodeId(*it)))
+    }
+}
+
+/// A set of small numbers, or the registry.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+enum Held {
+    Set(u64),
+    Registry(Registry),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+enum Change {
+    Add(u64),
+    Register(Registration),
+}
+
+impl State for Held {
+    type Update = Change;
+    type Outcome = u64;
+
+    fn apply(&mut self, update: &Change) -> u64 {
+        match (self, update) {
+            (Self::Set(set), Change::Add(number)) => {
+                *set |= 1 << number; // A question may come twice.
+                *set
+            }
+            (Self::Registry(registry), Change::Register(registration)) => {
+                registry.apply(registration);
+                0
+            }
+            _ => 0,
+        }
+    }
+}
+
+impl Begins for Held {
+    type Site = Land;
+    const HAS_REGISTRY: bool = true;
+
+    fn groups(land: &Land) -> Vec<GroupId> {
+        land.groups.iter().map(|it| GroupId(*it)).collect()
+    }
+
+    fn begin(land: &Land, group: GroupId) -> Option<Self> {
+        if group == GroupId::REGISTRY {
+            return Some(Self::Registry(Registry::default()));
+        }
+        (group.is_map() || land.groups.contains(&group.0)).then_some(Self::Set(0))
+    }
+
+    fn is_founding(land: &Land, group: GroupId) -> bool {
+        land.first.contains(&group.0)
+    }
+
+    fn registry(&self) -> Option<&Registry> {
+        match self {
+            Self::Registry(registry) => Some(registry),
+            Self::Set(_) => None,
+        }
+    }
+
+    fn register(registration: Registration) -> Option<Change> {
+        Some(Change::Register(registration))
+    }
+
+    fn encode(land: &Land) -> Vec<u8> {
+        postcard::to_allocvec(land).unwrap()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Land, Plan)> {
+        let land: Land = postcard::from_bytes(bytes).ok()?;
+        let plan = land.plan();
+        Some((land, plan))
+    }
+}
+
+type Machine = Groups<Held, u64>;
+
+/// Nodes with a network between them: a message takes 10 ms, or is lost.
+struct Town {
+    nodes: BTreeMap<u64, Driver<Machine>>,
+    facts: BTreeMap<u64, Vec<Fact<Held>>>,
+    rng: ChaCha8Rng,
+    now: Time,
+    wire: VecDeque<(Time, u64, Member, Message<Change, u64>)>,
+    cut: BTreeSet<u64>,
+    /// Of so many messages one is lost.
+    loss: u64,
+    count: u64,
+    events: Vec<(u64, Event<Held, u64>)>,
+}
+
+impl Town {
+    fn new(land: &Land) -> Self {
+        let mut town = Self {
+            nodes: BTreeMap::new(),
+            facts: BTreeMap::new(),
+            rng: ChaCha8Rng::seed_from_u64(1),
+            now: Time::ZERO,
+            wire: VecDeque::new(),
+            cut: BTreeSet::new(),
+            loss: u64::MAX,
+            count: 0,
+            events: vec![],
+        };
+        for &id in &land.nodes {
+            town.start(life(id, 1), land, Start::Fresh);
+        }
+        town
+    }
+
+    /// Starts a node; the others learn of it. One that was up before is replaced.
+    fn start(&mut self, me: Member, land: &Land, start: Start) {
+        let plan = Arc::new(land.plan());
+        let mut machine: Machine =
+            Groups::new(me, config(), plan, Arc::new(land.clone()), start).unwrap();
+        for fact in self.facts.get(&me.id.0).into_iter().flatten() {
+            machine.fold(fact).unwrap();
+        }
+        self.nodes.insert(me.id.0, Driver::new(machine));
+        self.input(me.id.0, Input::Command(Command::SetEpoch(1)));
+        let others: Vec<Member> = self.nodes.values().map(|it| it.machine().me()).collect();
+        for other in others.into_iter().filter(|it| *it != me) {
+            self.input(me.id.0, Input::Membership(Delta::Joined(other)));
+            self.input(other.id.0, Input::Membership(Delta::Joined(me)));
+        }
+    }
+
+    fn stop(&mut self, id: u64) {
+        let member = self.nodes.remove(&id).unwrap().machine().me();
+        let others: Vec<u64> = self.nodes.keys().copied().collect();
+        for other in others {
+            self.input(other, Input::Membership(Delta::Failed(member)));
+        }
+    }
+
+    fn input(&mut self, id: u64, input: Input<Machine>) {
+        let Some(node) = self.nodes.get_mut(&id) else {
+            return;
+        };
+        let mut effects = vec![];
+        let taken = node.step(self.now, &mut self.rng, input, |it| effects.push(it));
+        self.take(id, effects);
+        // A message of another site is refused; all else is right.
+        if let Err(reject) = taken {
+            assert!(matches!(reject, Reject::Misbehaviour(_)), "{reject}");
+        }
+    }
+
+    fn take(&mut self, id: u64, effects: Vec<Effect<Machine>>) {
+        let me = self.nodes[&id].machine().me();
+        for effect in effects {
+            match effect {
+                Effect::Send { to, message } => {
+                    self.count += 1;
+                    let is_lost = self.count % self.loss == 0;
+                    let is_cut = self.cut.contains(&id) || self.cut.contains(&to.id.0);
+                    let bytes = postcard::to_allocvec(&message).unwrap();
+                    assert!(bytes.len() < 1_400, "a frame of {} bytes", bytes.len());
+                    if !is_lost && !is_cut {
+                        let at = self.now + Span::millis(10);
+                        self.wire.push_back((at, to.id.0, me, message));
+                    }
+                }
+                Effect::Event(Event::Asked {
+                    group,
+                    from,
+                    payload,
+                }) => {
+                    let update = Change::Add(payload);
+                    let propose = Command::Propose { group, update };
+                    self.input(id, Input::Command(propose));
+                    let to = from;
+                    let answer = Command::Answer { to, group, payload };
+                    self.input(id, Input::Command(answer));
+                }
+                Effect::Event(Event::Fact(fact)) => {
+                    self.facts.entry(id).or_default().push(fact);
+                }
+                Effect::Event(event) => self.events.push((id, event)),
+                Effect::Multicast { .. } => unreachable!(),
+            }
+        }
+    }
+
+    fn run(&mut self, span: Span) {
+        let until = self.now + span;
+        while self.now < until {
+            self.now = self.now + Span::millis(10);
+            let ids: Vec<u64> = self.nodes.keys().copied().collect();
+            for id in ids {
+                let mut effects = vec![];
+                let node = self.nodes.get_mut(&id).unwrap();
+                node.expire(self.now, &mut self.rng, |it| effects.push(it));
+                self.take(id, effects);
+            }
+            while let Some((_, to, from, message)) = self.wire.pop_front_if(|it| it.0 <= self.now) {
+                self.input(to, Input::Message { from, message });
+            }
+        }
+    }
+
+    fn ask(&mut self, id: u64, group: GroupId, payload: u64) {
+        for _ in 0..10 {
+            let before = self.answers(id, group);
+            self.input(id, Input::Command(Command::Ask { group, payload }));
+            self.run(Span::secs(1));
+            if self.answers(id, group) > before {
+                return;
+            }
+        }
+        panic!("no answer of {group:?} to node {id}");
+    }
+
+    fn answers(&self, id: u64, group: GroupId) -> usize {
+        let is_answer = |event: &Event<Held, u64>| matches!(event, Event::Answered { group: of, .. } if *of == group);
+        let own = self.events.iter().filter(|it| it.0 == id);
+        own.filter(|it| is_answer(&it.1)).count()
+    }
+
+    fn change(&mut self, id: u64, land: &Land) {
+        let site = Held::encode(land);
+        let generation = land.generation;
+        let change = Command::ChangeSite { site, generation };
+        self.input(id, Input::Command(change));
+    }
+
+    fn generations(&self) -> Vec<u32> {
+        let nodes = self.nodes.values();
+        nodes.map(|it| it.machine().generation()).collect()
+    }
+
+    fn leaders(&self, group: GroupId) -> Vec<u64> {
+        let leads = self.nodes.iter().filter(|it| it.1.machine().leads(group));
+        leads.map(|it| *it.0).collect()
+    }
+
+    fn set(&self, group: GroupId) -> u64 {
+        let leaders = self.leaders(group);
+        let [leader] = leaders[..] else {
+            panic!("{leaders:?} lead {group:?}");
+        };
+        match self.nodes[&leader].machine().state(group).unwrap() {
+            Held::Set(set) => *set,
+            Held::Registry(_) => panic!("a registry"),
+        }
+    }
+}
+
+const MAP: GroupId = GroupId(18);
+const FIRST: GroupId = GroupId(4);
+const SECOND: GroupId = GroupId(8);
+
+fn many_groups() -> Land {
+    // Longer than some frames.
+    let land = Land::first(5, &[FIRST.0]).next();
+    let others = (100..1_500_u64).map(|it| it * 4);
+    let groups = [FIRST.0, SECOND.0].into_iter().chain(others);
+    Land {
+        groups: groups.collect(),
+        ..land
+    }
+}
+
+#[test]
+fn all_nodes_take_a_site_that_was_decided_and_its_groups_begin() {
+    for loss in [u64::MAX, 7] {
+        let land = Land::first(5, &[FIRST.0]);
+        let mut town = Town::new(&land);
+        town.loss = loss;
+        town.run(Span::secs(2));
+        town.ask(3, FIRST, 1);
+        let next = Land {
+            groups: vec![FIRST.0, SECOND.0],
+            ..land.next()
+        };
+        town.change(2, &next);
+        town.run(Span::secs(10));
+        assert_eq!(town.generations(), [1; 5]);
+        town.ask(3, FIRST, 2);
+        town.ask(3, SECOND, 5);
+        town.ask(1, SECOND, 6);
+        assert_eq!((town.set(FIRST), town.set(SECOND)), (0b110, 0b110_0000));
+        let proposed = |it: &(u64, Event<Held, u64>)| match it.1 {
+            Event::Proposed {
+                generation,
+                is_decided,
+            } => Some((it.0, generation, is_decided)),
+            _ => None,
+        };
+        let proposed: Vec<_> = town.events.iter().filter_map(proposed).collect();
+        assert_eq!(proposed, [(2, 1, true)]);
+    }
+}
+
+#[test]
+fn a_site_of_many_frames_is_decided_and_taken_by_all() {
+    let mut town = Town::new(&Land::first(5, &[FIRST.0]));
+    town.loss = 9;
+    town.run(Span::secs(2));
+    town.change(2, &many_groups());
+    town.run(Span::secs(20));
+    assert_eq!(town.generations(), [1; 5]);
+}
+
+#[test]
+fn of_two_sites_one_is_decided() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let one = Land {
+        groups: vec![FIRST.0, 8],
+        ..land.next()
+    };
+    let other = Land {
+        groups: vec![FIRST.0, 12],
+        ..land.next()
+    };
+    town.change(2, &one);
+    town.change(4, &other);
+    town.run(Span::secs(10));
+    assert_eq!(town.generations(), [1; 5]);
+    let sites: BTreeSet<Vec<u64>> = town
+        .nodes
+        .values()
+        .map(|it| it.machine().site().groups.clone())
+        .collect();
+    assert_eq!(sites.len(), 1, "{sites:?}");
+    let is_decided = |it: &(u64, Event<Held, u64>)| match it.1 {
+        Event::Proposed { is_decided, .. } => Some(is_decided),
+        _ => None,
+    };
+    let mut outcomes: Vec<bool> = town.events.iter().filter_map(is_decided).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [false, true]);
+}
+
+#[test]
+fn a_node_that_was_away_takes_the_site_when_it_is_back() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.cut.insert(5);
+    let next = Land {
+        groups: vec![FIRST.0, SECOND.0],
+        ..land.next()
+    };
+    town.change(2, &next);
+    town.run(Span::secs(5));
+    assert_eq!(town.generations(), [1, 1, 1, 1, 0]);
+    town.cut.clear();
+    let back = town.nodes[&5].machine().me();
+    town.input(1, Input::Membership(Delta::Joined(back)));
+    town.run(Span::secs(5));
+    assert_eq!(town.generations(), [1; 5]);
+}
+
+#[test]
+fn a_node_that_is_new_in_the_site_joins_and_a_removed_one_is_replaced() {
+    let land = Land::first(4, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    let next = Land {
+        nodes: vec![1, 2, 3, 5],
+        former: vec![4],
+        ..land.next()
+    };
+    // The new node begins with the next site, before the others have it.
+    town.start(life(5, 1), &next, Start::Fresh);
+    town.run(Span::secs(2));
+    assert!(!town.nodes[&5].machine().leads(FIRST));
+    town.change(2, &next);
+    town.run(Span::secs(20));
+    assert_eq!(town.generations(), [1; 5]);
+    town.ask(5, FIRST, 2);
+    assert_eq!(town.set(FIRST), 0b110);
+    let leader = town.leaders(FIRST)[0];
+    let replica = town.nodes[&leader].machine().replica(FIRST).unwrap();
+    let members = replica.configuration().members();
+    assert!(members.map(|it| it.member.id).all(|it| it != NodeId(4)));
+}
+
+#[test]
+fn a_group_that_the_site_does_not_have_any_more_ends() {
+    let land = Land::first(5, &[FIRST.0, SECOND.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(3, SECOND, 1);
+    let next = Land {
+        groups: vec![FIRST.0],
+        ..land.next()
+    };
+    town.change(1, &next);
+    town.run(Span::secs(5));
+    assert!(town.leaders(SECOND).is_empty());
+    town.ask(3, FIRST, 1);
+    let is_in = |it: &Driver<Machine>| it.machine().replica(SECOND).is_some();
+    assert!(!town.nodes.values().any(is_in));
+}
+
+#[test]
+fn a_map_that_was_never_used_begins_where_any_two_of_five_are_down() {
+    for one in 1..=5 {
+        for other in one + 1..=5 {
+            let mut town = Town::new(&Land::first(5, &[]));
+            town.run(Span::secs(2));
+            town.stop(one);
+            town.stop(other);
+            let asker = (1..=5).find(|it| ![one, other].contains(it)).unwrap();
+            for map in 1..6 {
+                town.ask(asker, GroupId(map * 4 + 2), 7);
+                assert_eq!(town.set(GroupId(map * 4 + 2)), 1 << 7);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restarted_node_has_the_site_that_it_stored() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let next = Land {
+        groups: vec![FIRST.0, SECOND.0],
+        ..land.next()
+    };
+    town.change(2, &next);
+    town.run(Span::secs(5));
+    town.ask(1, SECOND, 4);
+    town.ask(1, MAP, 3);
+    for id in 1..=5 {
+        town.stop(id);
+    }
+    town.wire.clear();
+    // With the first site, with the next one, and with one that nobody decided.
+    for id in 1..=5 {
+        let land = match id {
+            1 | 2 => land.clone(),
+            _ => next.clone(),
+        };
+        town.start(life(id, 2), &land, Start::Fresh);
+    }
+    assert_eq!(town.generations(), [1; 5]);
+    town.run(Span::secs(2));
+    town.ask(1, SECOND, 5);
+    town.ask(4, MAP, 2);
+    assert_eq!((town.set(SECOND), town.set(MAP)), (0b11_0000, 0b1100));
+}
+
+#[test]
+fn a_group_that_lost_its_memory_begins_anew_once_by_command() {
+    let land = Land::first(7, &[]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 3);
+    let holds = |it: &(&u64, &Driver<Machine>)| it.1.machine().replica(MAP).is_some();
+    let members: Vec<u64> = town.nodes.iter().filter(holds).map(|it| *it.0).collect();
+    assert_eq!(members.len(), 3);
+    // Two of three are gone for good.
+    town.stop(members[0]);
+    town.stop(members[1]);
+    town.run(Span::secs(5));
+    assert!(town.leaders(MAP).is_empty());
+    let asker = *town.nodes.keys().find(|it| **it != members[2]).unwrap();
+    for _ in 0..3 {
+        town.input(asker, Input::Command(Command::BeginAnew(MAP)));
+    }
+    town.run(Span::secs(5));
+    town.ask(asker, MAP, 4);
+    assert_eq!(town.set(MAP), 1 << 4);
+    // The ones that were away are back with their memory: they take part in the new beginning alone.
+    for &id in &members[..2] {
+        town.start(life(id, 2), &land, Start::Fresh);
+    }
+    town.run(Span::secs(5));
+    for &id in &members {
+        town.ask(id, MAP, 1);
+    }
+    assert_eq!(town.set(MAP), 0b1_0010);
+}
