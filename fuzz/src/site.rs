@@ -52,8 +52,8 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
         let group = site.cluster_of(device);
         let is_known = group.is_some_and(|it| site.groups().any(|known| known == it));
         assert!(is_known, "{device} is in no group");
-        let clusters = site.clusters().iter();
-        let holders = clusters.filter(|it| it.devices.contains(&device)).count();
+        let clusters = site.clusters();
+        let holders = clusters.filter(|it| it.1.devices.contains(&device)).count();
         assert_eq!(holders, 1, "{device} is in several groups");
     }
     let epoch = u64::arbitrary(bytes)?;

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::settings::OutOfRange;
 use selvedge_core::{NodeId, Sortition};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::draw::{Draw, Drawn, Use};
@@ -12,7 +13,7 @@ use crate::locality::{Tables, Vector};
 use crate::{GroupId, Leader, Place, Selection, Weight};
 
 /// A smart node: it can look after others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Node {
     /// Its id.
     pub id: NodeId,

@@ -18,10 +18,23 @@ const ROUNDS: usize = 32;
 /// Devices that one group looks after.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cluster {
-    /// In order of ids; never empty.
+    /// In order of ids; never empty in the clusters of [`clusters`].
     pub devices: Vec<NodeId>,
     /// Their mean place, rounded down.
     pub centre: Place,
+}
+
+impl Cluster {
+    /// The cluster of these devices, which differ in their ids. O(n log n).
+    #[must_use]
+    pub fn of(devices: impl IntoIterator<Item = (NodeId, Place)>) -> Self {
+        let mut devices: Vec<(NodeId, Place)> = devices.into_iter().collect();
+        devices.sort_unstable_by_key(|it| it.0);
+        Self {
+            centre: mean(&devices).unwrap_or_default(),
+            devices: devices.into_iter().map(|it| it.0).collect(),
+        }
+    }
 }
 
 /// Parts devices into `count` clusters at most, and fewer where fewer places differ. The same list
@@ -45,10 +58,7 @@ pub fn clusters(devices: impl IntoIterator<Item = (NodeId, Place)>, count: usize
         }
         nearest = again;
     }
-    let all = centres.iter().zip(0..).map(|(&centre, at)| Cluster {
-        devices: members(&devices, &nearest, at).map(|it| it.0).collect(),
-        centre,
-    });
+    let all = (0..centres.len()).map(|at| Cluster::of(members(&devices, &nearest, at).copied()));
     all.filter(|it| !it.devices.is_empty()).collect()
 }
 
@@ -97,25 +107,22 @@ fn assign(devices: &[(NodeId, Place)], centres: &[Place]) -> Vec<usize> {
 
 /// The mean of the devices of each centre. A centre without devices stays.
 fn means(devices: &[(NodeId, Place)], nearest: &[usize], centres: &[Place]) -> Vec<Place> {
-    let mut sums = alloc::vec![([0_i64; 3], 0_i64); centres.len()];
-    for ((_, place), &at) in devices.iter().zip(nearest) {
-        if let Some((sum, count)) = sums.get_mut(at) {
-            for (sum, &at) in sum.iter_mut().zip(&place.0) {
-                *sum += i64::from(at);
-            }
-            *count += 1;
+    let mean_of = |(&before, at)| mean(members(devices, nearest, at)).unwrap_or(before);
+    centres.iter().zip(0..).map(mean_of).collect()
+}
+
+/// The mean place of devices, rounded down; `None` without devices.
+fn mean<'a>(devices: impl IntoIterator<Item = &'a (NodeId, Place)>) -> Option<Place> {
+    let (mut sums, mut count) = ([0_i64; 3], 0_i64);
+    for (_, place) in devices {
+        for (sum, &at) in sums.iter_mut().zip(&place.0) {
+            *sum += i64::from(at);
         }
+        count += 1;
     }
-    let mean = |(sum, count): ([i64; 3], i64)| {
-        // Between the least and the greatest, so it fits.
-        sum.map(|sum| i32::try_from(sum.div_euclid(count)).unwrap_or_default())
-    };
-    let sums = sums.into_iter().zip(centres);
-    sums.map(|(it, &before)| match it.1 {
-        0 => before,
-        _ => Place(mean(it)),
-    })
-    .collect()
+    // Between the least and the greatest, so it fits.
+    let axis = |sum: i64| i32::try_from(sum.div_euclid(count)).unwrap_or_default();
+    (count > 0).then(|| Place(sums.map(axis)))
 }
 
 fn members<'a>(

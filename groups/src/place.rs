@@ -1,9 +1,13 @@
 //! The places of nodes and devices.
 
+use serde::{Deserialize, Serialize};
+
 /// A place, in any unit that all nodes share. The width of a hash function
 /// ([`Locality::width`](crate::Locality::width)) counts in the same unit. Two dimensions leave the
 /// third at 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Place(pub [i32; 3]);
 
 impl Place {

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use selvedge_core::settings::{self, OutOfRange, Setting};
+use serde::{Deserialize, Serialize};
 
 use crate::Place;
 
@@ -11,7 +12,7 @@ const MEASURED: usize = 128;
 
 /// The rule that chooses groups. All nodes use an equal one: nodes that differ choose different
 /// groups, which costs messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Selection {
     /// The number of nodes that may fail at once: from 0 to 15, as a configuration has 32 members at
@@ -25,7 +26,7 @@ pub struct Selection {
 }
 
 /// The nodes that are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Policy {
     /// Near ones where all nodes have places, with the width that the
@@ -38,7 +39,7 @@ pub enum Policy {
 }
 
 /// The member that leads if it can.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Leader {
     /// The member with the lowest hash (section 3.2); with [`Policy::Near`] the near ones come
@@ -50,7 +51,7 @@ pub enum Leader {
 }
 
 /// The rule for near places: they are in one bucket of a locality-sensitive hash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Locality {
     /// Functions that all must agree, the paper's m: from 1 to 16. Default 2 (table 3).
     pub functions: u8,

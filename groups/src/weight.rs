@@ -1,5 +1,7 @@
 //! The share of the groups that a node takes.
 
+use serde::{Deserialize, Serialize};
+
 /// The share of the groups that a node takes, in comparison with other nodes: from 0 to 255, 16 by
 /// default. A node of weight 32 is in about twice as many groups as one of 16, and leads twice as
 /// many of those in which both are. A node of weight 0 is chosen where too few others are here, and
@@ -15,7 +17,7 @@
 /// let on_battery = Node::new(2, Place([0; 3])).with_weight(Weight(4));
 /// assert!(plugged_in.weight > on_battery.weight);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Weight(pub u8);
 
 /// The bits behind the point of a logarithm.

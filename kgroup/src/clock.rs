@@ -84,7 +84,7 @@ impl Kgroup {
         };
         let mut open = Vec::new();
         let mut next: Option<Span> = None;
-        for (number, definition) in (0..).zip(self.site.0.routines()) {
+        for (number, definition) in self.site.0.routines() {
             let routine = Site::routine(number);
             for trigger in definition.timed() {
                 let change = definition.until_due_changes(trigger, &shown);

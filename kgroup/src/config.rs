@@ -4,6 +4,7 @@
 use selvedge_core::NodeId;
 use selvedge_core::settings::OutOfRange;
 use selvedge_groups as groups;
+use selvedge_groups::Selection;
 use selvedge_groups::store::StoreConfig;
 use thiserror::Error;
 
@@ -52,7 +53,7 @@ pub enum ConfigError {
     )]
     NoDevice {
         /// The number of the routine, from 0.
-        routine: usize,
+        routine: u32,
         /// The device.
         device: NodeId,
     },
@@ -60,9 +61,79 @@ pub enum ConfigError {
     #[error("routine {routine}: {error}")]
     Routine {
         /// The number of the routine, from 0.
-        routine: usize,
+        routine: u32,
         /// The reason.
         error: routines::ConfigError,
+    },
+    /// A device is removed that a routine needs.
+    #[error("routine {routine} needs device {device:?}: change or remove the routine first")]
+    Needed {
+        /// The device.
+        device: NodeId,
+        /// The number of the first routine that needs it.
+        routine: u32,
+    },
+    /// A change or a removal names a part that the site does not have.
+    #[error("the site has no {kind} {id}: name one that it has")]
+    Absent {
+        /// The kind of the part: a node, a device or a routine.
+        kind: &'static str,
+        /// The id of the node or device, or the number of the routine.
+        id: u64,
+    },
+    /// A site that is to follow numbers a routine as one that was removed before. Numbers are not used again.
+    #[error("routine {routine} was removed, and numbers are not used again: number it {next}")]
+    Removed {
+        /// The number of the routine.
+        routine: u32,
+        /// The lowest number that no routine has had.
+        next: u32,
+    },
+    /// A routine that is sent to its group has no room in a frame.
+    #[error(
+        "routine {routine} is {length} bytes long, and frames have room for {limit}: make it shorter, or found the site with a larger frame budget"
+    )]
+    TooLong {
+        /// The number of the routine.
+        routine: u32,
+        /// The length of its encoding, in bytes.
+        length: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A setting differs that stays as it is while groups run.
+    #[error(
+        "{setting} is {found}, and {running} in the running site: set it to {running}, or begin all groups anew"
+    )]
+    Fixed {
+        /// The name of the setting.
+        setting: &'static str,
+        /// Its value in the site that is to follow.
+        found: u64,
+        /// Its value in the running site.
+        running: u64,
+    },
+    /// The rule that chooses members differs, which stays as it is while groups run.
+    #[error(
+        "the selection is {found:?}, and {running:?} in the running site: set it to that, or begin all groups anew"
+    )]
+    Selection {
+        /// The rule of the site that is to follow.
+        found: Selection,
+        /// The rule of the running site.
+        running: Selection,
+    },
+    /// No number is left.
+    #[error("all {kind} up to {max} were used: begin all groups anew with another site", max = u32::MAX)]
+    Exhausted {
+        /// The numbers: those of clusters, of routines or of generations.
+        kind: &'static str,
+    },
+    /// The bytes are not a site.
+    #[error("these {length} bytes are not the encoding of a site: take those of Site::encode")]
+    Encoding {
+        /// The number of bytes.
+        length: usize,
     },
 }
 

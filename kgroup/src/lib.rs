@@ -32,7 +32,7 @@
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again
 //!   and again: they back off, by chance.
 //! - The promises that [groups](selvedge_groups) do not make. When a group has lost its memory for
-//!   good, start a new generation of the site: [`Site::with_generation`].
+//!   good, give the site another origin: [`Site::with_origin`].
 //! - Protection against nodes that lie, except that memory and frames stay bounded.
 //!
 //! # Why it is safe
@@ -143,7 +143,7 @@
 //! | when | it |
 //! |---|---|
 //! | it stores facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below. Then [`Command::SetEpoch`] |
-//! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a generation of the site; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
+//! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a site of one origin; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
 //! | it begins, its clock or its zone is set, or a local day has begun | [`Command::SetClock`], if the site has triggers of time: before it lets timers that are due expire, for summer time may have ended. The host's rules decide about zones |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
@@ -158,7 +158,7 @@
 //! repeats the requests to other nodes from before the restart: changes of maps, watches, and runs,
 //! these under their old names. Facts of one group are independent of those of another group, and
 //! [`Groups::stored`](selvedge_groups::Groups::stored) returns a few facts that replace all earlier
-//! ones. They belong to one generation of the site; others refuse them.
+//! ones. They belong to one site; others refuse them.
 //!
 //! # Cost
 //!

@@ -23,7 +23,7 @@
 //! - Occurrences of triggers of time from before the group first decided on its time, and while more
 //!   clocks than f are wrong: where these are ahead, an occurrence starts early, and none follows
 //!   until right clocks have come there as well. Another
-//!   [generation](crate::Site::with_generation) of the site ends that.
+//!   [origin](crate::Site::with_origin) of the site ends that.
 //! - The order of commands at a device after one of them got no answer in time.
 
 mod clause;

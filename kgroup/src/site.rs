@@ -1,14 +1,18 @@
 //! The configuration that is equal on all nodes of a building, a farm or a yard: the nodes that can
 //! look after others, the devices, and the routines.
 
+mod bytes;
+mod edit;
+
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
 use selvedge_groups::{
     self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, clusters, store::Store,
 };
-use serde::Serialize;
 
+use self::edit::grouped;
 use crate::ConfigError;
 use crate::devices::{Devices, Limits};
 use crate::routines::{Definition, RoutineState};
@@ -24,27 +28,43 @@ pub(crate) const fn is_routine(group: GroupId) -> bool {
     group.0 & KIND == ROUTINE
 }
 
-fn number(group: GroupId) -> usize {
-    usize::try_from(group.0 >> KIND_BITS).unwrap_or(usize::MAX)
+fn number(group: GroupId) -> Option<u32> {
+    u32::try_from(group.0 >> KIND_BITS).ok()
 }
 
 /// The configuration that is equal on all nodes. Nodes whose sites differ refuse each other's
 /// messages.
+///
+/// A site is a value: each edit returns another one. Routines and clusters have numbers that stay and
+/// are not used again after a removal, so that the group of each stays, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Site {
-    nodes: Vec<Node>,
-    selection: Selection,
-    clusters: Vec<Cluster>,
-    places: Vec<(NodeId, Place)>,
-    limits: Limits,
-    routines: Vec<Definition>,
+    origin: u32,
     generation: u32,
+    selection: Selection,
     frame_budget: u16,
+    limits: Limits,
+    /// The wanted number of devices in a cluster, above zero.
+    cluster_size: u32,
+    /// In order of ids.
+    nodes: Vec<Node>,
+    /// In order of their removal.
+    former: Vec<NodeId>,
+    /// Each device's cluster and place.
+    devices: BTreeMap<NodeId, (u32, Place)>,
+    /// The same devices by their clusters, none of which is empty.
+    clusters: BTreeMap<u32, Cluster>,
+    routines: BTreeMap<u32, Definition>,
+    /// The lowest numbers that no cluster and no routine has had.
+    next: (u32, u32),
+    /// These numbers at the end of generation 0.
+    founding: (u32, u32),
 }
 
 impl Site {
-    /// A site with these nodes and devices, without routines. Devices that are near each other share a
-    /// group: there are about as many groups as `devices` divided by `cluster` (the paper: 25).
+    /// A site of generation 0 with these nodes and devices, without routines. Devices that are near each
+    /// other share a group: there are about as many groups as `devices` divided by `cluster` (the paper:
+    /// 25).
     ///
     /// # Errors
     /// The reason why it cannot work.
@@ -55,60 +75,66 @@ impl Site {
         cluster: usize,
     ) -> Result<Self, ConfigError> {
         let plan = Plan::new(selection, nodes)?;
-        let mut places: Vec<(NodeId, Place)> = devices.into_iter().collect();
-        places.sort_by_key(|it| it.0);
-        let mut pairs = places.iter().zip(places.iter().skip(1));
-        if let Some((twice, _)) = pairs.find(|(one, next)| one.0 == next.0) {
-            return Err(ConfigError::Twice(twice.0));
+        let mut places = BTreeMap::new();
+        for (device, place) in devices {
+            if places.insert(device, place).is_some() {
+                return Err(ConfigError::Twice(device));
+            }
         }
+        let cluster_size = u32::try_from(cluster.max(1)).unwrap_or(u32::MAX);
         let count = places.len().div_ceil(cluster.max(1));
+        let clusters = clusters(places.iter().map(|(&id, &at)| (id, at)), count);
+        let many = u32::try_from(clusters.len()).unwrap_or(u32::MAX);
+        let numbered = (0..).zip(&clusters).flat_map(|(number, it)| {
+            let ids = it.devices.iter();
+            ids.map(move |id| (*id, number))
+        });
+        let located = |(id, number)| Some((id, (number, *places.get(&id)?)));
+        let devices = numbered.filter_map(located).collect();
         Ok(Self {
-            nodes: plan.nodes().to_vec(),
-            selection,
-            clusters: clusters(places.iter().copied(), count),
-            places,
-            limits: Limits::new(),
-            routines: Vec::new(),
+            origin: 0,
             generation: 0,
+            selection,
             frame_budget: plan.frame_budget(),
+            limits: Limits::new(),
+            cluster_size,
+            nodes: plan.nodes().to_vec(),
+            former: Vec::new(),
+            clusters: grouped(&devices),
+            devices,
+            routines: BTreeMap::new(),
+            next: (many, 0),
+            founding: (many, 0),
         })
     }
 
-    /// The group of a cluster, by its place in [`clusters`](Self::clusters).
+    /// The group of a cluster, by its number in [`clusters`](Self::clusters).
     #[must_use]
     pub const fn cluster(number: u32) -> GroupId {
         GroupId((number as u64) << KIND_BITS | CLUSTER)
     }
 
-    /// The group of a routine, by its place in [`routines`](Self::routines).
+    /// The group of a routine, by its number in [`routines`](Self::routines).
     #[must_use]
     pub const fn routine(number: u32) -> GroupId {
         GroupId((number as u64) << KIND_BITS | ROUTINE)
     }
 
-    /// The same site with one more routine. Its group is [`Site::routine`] of its number, from 0.
-    ///
-    /// # Errors
-    /// The routine cannot work, or needs a device that the site does not have.
-    pub fn with_routine(mut self, definition: Definition) -> Result<Self, ConfigError> {
-        let routine = self.routines.len();
-        definition
-            .check()
-            .map_err(|error| ConfigError::Routine { routine, error })?;
-        for device in definition.devices() {
-            if self.cluster_of(device).is_none() {
-                return Err(ConfigError::NoDevice { routine, device });
-            }
-        }
-        self.routines.push(definition);
-        Ok(self)
-    }
-
-    /// The same site in another generation: all groups begin from nothing. For a site in which a
-    /// group lost its memory for good.
+    /// The same site as another version: from 0, and higher than that of all earlier versions. Clusters and
+    /// routines that the site has in generation 0 are [founding](Self::is_founding). So set it after the
+    /// devices and routines with which the site begins.
     #[must_use]
     pub const fn with_generation(mut self, generation: u32) -> Self {
         self.generation = generation;
+        self.found();
+        self
+    }
+
+    /// The same site with another origin, any number: all groups begin from nothing. For a site in which a
+    /// group lost its memory for good. Default 0.
+    #[must_use]
+    pub const fn with_origin(mut self, origin: u32) -> Self {
+        self.origin = origin;
         self
     }
 
@@ -121,10 +147,11 @@ impl Site {
     /// routine waits.
     ///
     /// # Errors
-    /// The number is out of its range, or frames have no room for the names of a group's members.
+    /// The number is out of its range, or frames have no room for the names of a group's members, or for a
+    /// routine that is not [founding](Self::is_founding).
     pub fn with_frame_budget(mut self, frame_budget: u16) -> Result<Self, ConfigError> {
         self.frame_budget = frame_budget;
-        self.plan()?;
+        self.check()?;
         Ok(self)
     }
 
@@ -146,19 +173,8 @@ impl Site {
     /// # Errors
     /// The reason why it cannot work.
     pub fn plan(&self) -> Result<Plan, groups::ConfigError> {
-        let plan = Plan::new(self.selection, self.nodes.iter().copied())?;
-        let plan = plan.with_frame_budget(self.frame_budget)?;
-        let plan = plan.with(self.generation.into());
-        let devices = self.clusters.iter().flat_map(|it| {
-            let ids = it.devices.iter().map(|it| it.0);
-            ids.chain([u64::MAX])
-        });
-        let places = self.places.iter().flat_map(|it| it.1.0);
-        let places = places.map(|axis| u64::from(axis.cast_unsigned()));
-        let routines = self.routines.iter().flat_map(words);
-        let limits = words(&self.limits);
-        let words = devices.chain(places).chain(routines).chain(limits);
-        Ok(words.fold(plan, Plan::with))
+        let plan = self.plan_of(self.nodes.iter().copied())?;
+        Ok(words(&self.encode()).fold(plan, Plan::with))
     }
 
     /// The nodes, by id.
@@ -167,64 +183,81 @@ impl Site {
         &self.nodes
     }
 
-    /// The clusters of devices; the group of each is [`Site::cluster`] of its number.
+    /// The last 64 nodes that were [removed](Self::without_node), in order of their removal. One of them may
+    /// be a member of a group until it is replaced there.
     #[must_use]
-    pub fn clusters(&self) -> &[Cluster] {
-        &self.clusters
+    pub fn former_nodes(&self) -> &[NodeId] {
+        &self.former
     }
 
-    /// The routines; the group of each is [`Site::routine`] of its number.
+    /// The clusters of devices with their numbers; the group of each is [`Site::cluster`] of its number.
+    pub fn clusters(&self) -> impl ExactSizeIterator<Item = (u32, &Cluster)> {
+        self.clusters.iter().map(|(number, it)| (*number, it))
+    }
+
+    /// The routines with their numbers; the group of each is [`Site::routine`] of its number.
+    pub fn routines(&self) -> impl ExactSizeIterator<Item = (u32, &Definition)> {
+        self.routines.iter().map(|(number, it)| (*number, it))
+    }
+
+    /// The routine of a group; `None` for a group of another kind, or one that the site does not have.
     #[must_use]
-    pub fn routines(&self) -> &[Definition] {
-        &self.routines
+    pub fn definition(&self, group: GroupId) -> Option<&Definition> {
+        let number = number(group).filter(|_| is_routine(group))?;
+        self.routines.get(&number)
     }
 
-    /// The routine of a group.
-    pub(crate) fn definition(&self, group: GroupId) -> Option<&Definition> {
-        let at = is_routine(group).then(|| number(group))?;
-        self.routines.get(at)
+    /// The number of this version: 0 when a building begins, higher in each later one.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
     }
 
-    /// The group that looks after a device. O(clusters * log n).
+    /// Returns true if the site had this cluster or routine in generation 0, also if it was removed
+    /// since. False for maps.
+    #[must_use]
+    pub fn is_founding(&self, group: GroupId) -> bool {
+        let many = match group.0 & KIND {
+            CLUSTER => self.founding.0,
+            ROUTINE => self.founding.1,
+            _ => 0,
+        };
+        number(group).is_some_and(|it| it < many)
+    }
+
+    /// The group that looks after a device. O(log n).
     #[must_use]
     pub fn cluster_of(&self, device: NodeId) -> Option<GroupId> {
-        let holds = |it: &Cluster| it.devices.binary_search(&device).is_ok();
-        let number = self.clusters.iter().position(holds)?;
-        u32::try_from(number).ok().map(Site::cluster)
+        self.devices.get(&device).map(|it| Self::cluster(it.0))
     }
 
     /// The devices of a cluster, or those that a routine needs, with their places; none for a map.
     /// In each epoch one of them is drawn, and the members of the group are near it.
     #[must_use]
     pub fn devices(&self, group: GroupId) -> Vec<(NodeId, Place)> {
-        let number = number(group);
-        let cluster = self.clusters.get(number).map(|it| it.devices.clone());
-        let ids = match group.0 & KIND {
-            CLUSTER => cluster,
-            ROUTINE => self.routines.get(number).map(|it| it.devices()),
+        let ids = number(group).and_then(|it| match group.0 & KIND {
+            CLUSTER => self.clusters.get(&it).map(|it| it.devices.clone()),
+            ROUTINE => self.routines.get(&it).map(Definition::devices),
             _ => None,
-        };
+        });
         let ids = ids.unwrap_or_default().into_iter();
-        ids.filter_map(|it| Some((it, self.place(it)?))).collect()
+        ids.filter_map(|it| Some((it, self.devices.get(&it)?.1)))
+            .collect()
     }
 
-    fn place(&self, device: NodeId) -> Option<Place> {
-        let at = self.places.binary_search_by_key(&device, |it| it.0).ok()?;
-        self.places.get(at).map(|it| it.1)
-    }
-
-    /// The state with which a group begins; nothing for a group that the site does not have.
+    /// The state with which a group begins; nothing for a group that the site does not have. A cluster
+    /// that is not [founding](Self::is_founding) begins without devices.
     #[must_use]
     pub fn begin(&self, group: GroupId) -> Option<GroupState> {
-        let number = number(group);
         match group.0 & KIND {
             CLUSTER => {
-                let devices = self.clusters.get(number)?.devices.iter().copied();
+                let ids = &self.clusters.get(&number(group)?)?.devices;
+                let is_founding = self.is_founding(group);
+                let devices = ids.iter().copied().filter(|_| is_founding);
                 Some(GroupState::Devices(Devices::new(devices, self.limits)))
             }
             ROUTINE => {
-                let definition = self.routines.get(number)?.clone();
-                let state = RoutineState::new(definition);
+                let state = RoutineState::new(self.definition(group)?.clone());
                 debug_assert!(state.is_ok(), "definitions were checked");
                 state.ok().map(|it| GroupState::Routine(it.into()))
             }
@@ -232,23 +265,32 @@ impl Site {
         }
     }
 
-    /// All groups that begin with the site: clusters and routines. Maps begin when they are used.
+    /// All groups that the site has: clusters and routines. Maps begin when they are used.
     pub fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
-        let count = |it: usize| 0..u32::try_from(it).unwrap_or(u32::MAX);
-        let clusters = count(self.clusters.len()).map(Site::cluster);
-        clusters.chain(count(self.routines.len()).map(Site::routine))
+        let clusters = self.clusters.keys().copied().map(Self::cluster);
+        clusters.chain(self.routines.keys().copied().map(Self::routine))
+    }
+
+    /// In generation 0 all numbers are of founding clusters and routines.
+    const fn found(&mut self) {
+        if self.generation == 0 {
+            self.founding = self.next;
+        }
+    }
+
+    /// A plan of these nodes under the settings of the site.
+    fn plan_of(&self, nodes: impl IntoIterator<Item = Node>) -> Result<Plan, groups::ConfigError> {
+        Plan::new(self.selection, nodes)?.with_frame_budget(self.frame_budget)
     }
 }
 
-/// The encoding of a part of a site, with its length.
-fn words(part: &impl Serialize) -> Vec<u64> {
-    let bytes = postcard::to_allocvec(part).unwrap_or_default();
-    let length = bytes.len() as u64;
+/// Bytes as words, behind their number.
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let chunks = bytes.chunks(8).map(|chunk| {
         let digits = chunk.iter().rev();
         digits.fold(0, |word, &byte| word << 8 | u64::from(byte))
     });
-    [length].into_iter().chain(chunks).collect()
+    [bytes.len() as u64].into_iter().chain(chunks)
 }
 
 impl Begins for GroupState {

@@ -190,16 +190,16 @@ fn marks_of(node: &Kgroup) -> Vec<(GroupId, u64)> {
     groups.stored().filter_map(mark).collect()
 }
 
-fn site(generation: u32) -> Arc<Site> {
+fn site(origin: u32) -> Arc<Site> {
     let node = |id: u64| Node::new(id, Place([id as i32, 0, 0]));
     let selection = Selection::new().with_failures(1);
     let lamp = (device(1), Place::default());
     let site = Site::new(selection, (1..=3).map(node), [lamp], 1).unwrap();
-    Arc::new(site.with_generation(generation))
+    Arc::new(site.with_origin(origin))
 }
 
-fn node(me: Member, generation: u32) -> Kgroup {
-    Kgroup::new(me, Config::new(), site(generation), Start::Fresh).unwrap()
+fn node(me: Member, origin: u32) -> Kgroup {
+    Kgroup::new(me, Config::new(), site(origin), Start::Fresh).unwrap()
 }
 
 /// The facts that three nodes store in two seconds, on a network that loses nothing, and takes no

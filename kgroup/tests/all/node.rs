@@ -26,8 +26,8 @@ fn node(nodes: u64, failures: u8, devices: u64) -> Kgroup {
     let selection = Selection::new().with_failures(failures);
     let site = Site::new(selection, nodes, devices, 1).unwrap();
     let routine = switching(&[1], "on").with_locking(Locking::Optimistic);
-    let site = (0..2 * site.clusters().len())
-        .fold(site, |site, _| site.with_routine(routine.clone()).unwrap());
+    let clusters = site.clusters().len();
+    let site = (0..2 * clusters).fold(site, |site, _| site.with_routine(routine.clone()).unwrap());
     Kgroup::new(ME, Config::new(), Arc::new(site), Start::Fresh).unwrap()
 }
 

@@ -1,5 +1,8 @@
 //! The configuration that is equal on all nodes, and commands of a node's application.
 
+mod bytes;
+mod edits;
+
 use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
@@ -49,9 +52,9 @@ fn a_site_has_what_it_was_given() {
     let definition = routine(103, "on");
     let site = site().with_routine(definition.clone()).unwrap();
     assert_eq!(site.nodes(), nodes());
-    assert_eq!(site.routines(), [definition]);
-    let clusters = site.clusters().iter();
-    let devices: Vec<_> = clusters.map(|it| it.devices.clone()).collect();
+    assert!(site.routines().eq([(0, &definition)]));
+    let clusters = site.clusters();
+    let devices: Vec<_> = clusters.map(|it| it.1.devices.clone()).collect();
     assert_eq!(
         devices,
         [[101, 102], [103, 104]].map(|it| it.map(NodeId).to_vec())

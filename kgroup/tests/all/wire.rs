@@ -310,6 +310,7 @@ fn the_digest_tells_sites_apart() {
         made(1, 5, 4, 1, 0),
         made(1, 5, 4, 2, 1),
         site().with_generation(1),
+        site().with_origin(1),
         site().with_routine(step("on")).unwrap(),
         site().with_routine(step("off")).unwrap(),
         site().with_limits(Limits::new().with_queue(3)),

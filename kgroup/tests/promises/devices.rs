@@ -39,7 +39,7 @@ pub(crate) struct Devices {
 
 impl Devices {
     pub(crate) fn of(site: &Site) -> Self {
-        let ids = site.clusters().iter().flat_map(|it| it.devices.clone());
+        let ids = site.clusters().flat_map(|it| it.1.devices.clone());
         let up = || Device {
             is_up: true,
             value: Some("0".into()),

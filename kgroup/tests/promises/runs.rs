@@ -225,8 +225,8 @@ impl Runs {
             let span = spans.entry(run).or_insert((at, at));
             span.1 = at;
         }
-        let locks: BTreeMap<GroupId, Vec<NodeId>> = (0..)
-            .zip(site.routines())
+        let locks: BTreeMap<GroupId, Vec<NodeId>> = site
+            .routines()
             .map(|(nth, it)| (Site::routine(nth), it.locks()))
             .collect();
         for (one, a) in &spans {
@@ -244,7 +244,7 @@ impl Runs {
             return;
         }
         assert!(self.asked.is_empty(), "not decided: {:?}", self.asked);
-        for (nth, it) in (0..).zip(site.routines()) {
+        for (nth, it) in site.routines() {
             let group = Site::routine(nth);
             let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
             let runs = count(&self.instances);
@@ -284,9 +284,8 @@ impl World {
             step: act.step,
             delivery: act.delivery,
         };
-        let number = (0..).find(|it| Site::routine(*it) == named.claim.routine);
-        let step =
-            &self.site.routines()[number.unwrap() as usize].routine.steps[usize::from(act.step)];
+        let definition = self.site.definition(named.claim.routine).unwrap();
+        let step = &definition.routine.steps[usize::from(act.step)];
         assert_eq!((step.device, &step.value), (ticket.device, value));
         // A group of one has decided the next updates in the same step: it may have been released, and no
         // other claim has it before the command is over.
@@ -316,8 +315,8 @@ impl World {
     }
 
     pub(crate) fn routines(&self) -> Vec<GroupId> {
-        let many = self.site.routines().len() as u32;
-        (0..many).map(Site::routine).collect()
+        let routines = self.site.routines();
+        routines.map(|it| Site::routine(it.0)).collect()
     }
 
     /// The latest state of a routine that any node knows.

@@ -195,7 +195,7 @@ impl World {
         self.run_for(200 * SECOND);
         let until = BEGIN + self.now - self.times.skew - 3 * SECOND;
         let site = std::sync::Arc::clone(&self.site);
-        for (number, definition) in (0..).zip(site.routines()) {
+        for (number, definition) in site.routines() {
             let group = Site::routine(number);
             for (trigger, it) in (0..).zip(&definition.triggers) {
                 let leaders = self.leaders(group);

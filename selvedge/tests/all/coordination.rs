@@ -324,7 +324,7 @@ fn nodes_with_another_site_are_refused() {
     let mut node = alone(node(member(0)));
     assert_eq!(receive(&mut node, greeting(&site())), Ok(()));
     let shorter = site().with_frame_budget(1_353).unwrap();
-    for other in [site().with_generation(1), shorter] {
+    for other in [site().with_origin(1), shorter] {
         let refused = receive(&mut node, greeting(&other)).unwrap_err();
         let Reject::Groups(kgroup::Reject::Groups(groups::Reject::Misbehaviour(why))) = refused
         else {

@@ -124,8 +124,8 @@ impl Settings {
     }
 
     pub(super) fn devices(&self) -> impl Iterator<Item = NodeId> {
-        let clusters = self.site.clusters().iter();
-        clusters.flat_map(|it| it.devices.iter().copied())
+        let clusters = self.site.clusters();
+        clusters.flat_map(|(_, it)| it.devices.iter().copied())
     }
 
     /// All groups.
@@ -134,8 +134,7 @@ impl Settings {
     }
 
     pub(super) fn routines(&self) -> impl Iterator<Item = GroupId> {
-        let count = u32::try_from(self.site.routines().len()).unwrap_or_default();
-        (0..count).map(Site::routine)
+        self.site.routines().map(|it| Site::routine(it.0))
     }
 }
 

@@ -77,7 +77,7 @@ pub fn groups_over_time(course: &Course) -> String {
 fn groups() -> Vec<(GroupId, String)> {
     let site = site().ok();
     let clusters = site.iter().flat_map(|it| it.clusters());
-    let clusters = (0..).zip(clusters).map(|(number, cluster)| {
+    let clusters = clusters.map(|(number, cluster)| {
         let names = DEVICES.iter().filter(|it| cluster.devices.contains(&it.0));
         let names: Vec<&str> = names.map(|it| it.1).collect();
         (Site::cluster(number), names.join(", "))

@@ -142,7 +142,7 @@ fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
 fn probes(house: &mut House) -> Result<BTreeMap<GroupId, NodeId>, Fault> {
     let site = Arc::clone(&house.site);
     let mut probes = BTreeMap::new();
-    for (number, cluster) in (0..).zip(site.clusters()) {
+    for (number, cluster) in site.clusters() {
         let is_simple = |it: &NodeId| house.nodes.binary_search(&(it.0 as usize)).is_err();
         let simple: Vec<NodeId> = cluster.devices.iter().copied().filter(is_simple).collect();
         let picked = house.rng.below(simple.len().max(1) as u64) as usize;

@@ -124,9 +124,9 @@ fn mistake(replace_after: u8, seed: u64) -> Result<Sample, Fault> {
 
 /// A share of the smart nodes, without nodes whose devices routines need.
 pub(super) fn victims(house: &mut House, percent: u64) -> Vec<usize> {
-    let routines = house.site.routines().iter();
+    let routines = house.site.routines();
     let mut needed: Vec<usize> = routines
-        .flat_map(|it| it.devices())
+        .flat_map(|it| it.1.devices())
         .map(|it| it.0 as usize)
         .collect();
     needed.sort_unstable();
