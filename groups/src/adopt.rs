@@ -235,7 +235,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Arms the timer of sites that are on their way to this node or to the registry.
     pub(crate) fn arm_site(&mut self, cx: &mut Context<'_, Self>) {
         if !core::mem::replace(&mut self.adoption.is_armed, true) {
-            cx.arm(Timer::Site, self.config.replica.resend);
+            cx.arm(Timer::Site, self.config.patience);
         }
     }
 

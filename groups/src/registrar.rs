@@ -418,7 +418,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     fn born(&self, group: GroupId, birth: &Birth) -> Result<Option<Replica<S>>, Reject> {
-        let Some(state) = S::begin(&self.site, group) else {
+        let before = instance(birth.number);
+        let Some(state) = S::begin_later(&self.site, group, before) else {
             return Ok(None);
         };
         let voters = birth.founders.iter().copied().map(Voter::new);

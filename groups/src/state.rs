@@ -54,10 +54,13 @@ pub trait Begins: State {
 
     /// The first state of a group, also of one that is not among [`groups`](Self::groups) and
     /// begins with its first question. `None` where no such group exists.
-    ///
-    /// With a registry, a group that is not [founded](Self::is_founding) begins with a state that
-    /// does not depend on the site's generation: its founders may have different ones.
     fn begin(site: &Self::Site, group: GroupId) -> Option<Self>;
+
+    /// The first state of a group that the registry begins, after so many beginnings before. Its
+    /// founders may have sites of different generations, so the state depends on none.
+    fn begin_later(site: &Self::Site, group: GroupId, _before: u64) -> Option<Self> {
+        Self::begin(site, group)
+    }
 
     /// Returns true if a group began with the site of generation 0: its founders follow from that
     /// site alone.

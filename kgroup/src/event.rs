@@ -1,5 +1,7 @@
 //! Commands of the application, events, timers, and the errors.
 
+use alloc::boxed::Box;
+
 use selvedge_core::NodeId;
 use selvedge_groups as groups;
 use selvedge_groups::{
@@ -14,7 +16,7 @@ use crate::leading::{LeaderEvent, LeaderTimer};
 use crate::message::Payload;
 use crate::routines::WallClock;
 use crate::state::GroupState;
-use crate::{ConfigError, Outcome, TriggerId};
+use crate::{ConfigError, Outcome, Site, TriggerId};
 
 /// The commands of the application or the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -49,6 +51,14 @@ pub enum Command {
         /// Its name: a name that was used before starts nothing.
         id: TriggerId,
     },
+    /// Have the building take the nodes, devices, places and routines of this site while it runs, in
+    /// its next generation: [`Event::Site`] follows at each node when it is decided. At this node
+    /// [`groups::Event::Proposed`] reports the outcome: another change may have been decided before.
+    /// What it has in common with the present site stays as it is ([`Site::changed_to`]).
+    ChangeSite(Box<Site>),
+    /// Have a group begin anew that lost its memory for good, or a map's group that did: see
+    /// [`groups::Command::BeginAnew`].
+    BeginAnew(GroupId),
     /// Ask a map.
     Map {
         /// The map's group.
@@ -78,6 +88,21 @@ pub enum Event {
         group: GroupId,
         /// The event.
         event: LeaderEvent,
+    },
+    /// The site has another generation: this node has the devices and routines of it now.
+    Site {
+        /// The generation.
+        generation: u32,
+    },
+    /// The site with which this node began differs from that of the others, and cannot become
+    /// theirs: this node goes on with theirs.
+    OtherSite {
+        /// The generation of their site.
+        present: u32,
+        /// The generation of this node's. The same one, with other contents: it needs a higher one.
+        own: u32,
+        /// The reason why it cannot follow on theirs, if that is it.
+        why: Option<Box<ConfigError>>,
     },
     /// A routine's group has decided about a trigger of this node.
     Triggered {

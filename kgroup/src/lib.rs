@@ -195,6 +195,7 @@ extern crate std;
 
 #[cfg(feature = "check")]
 pub mod check;
+mod change;
 mod clock;
 mod config;
 pub mod devices;

@@ -40,10 +40,12 @@ pub struct Kgroup {
     me: Member,
     pub(crate) config: Config,
     pub(crate) site: Untracked<Arc<Site>>,
-    groups: Nested<Groups<GroupState, Payload>>,
+    pub(crate) groups: Nested<Groups<GroupState, Payload>>,
     leading: BTreeMap<GroupId, Leading>,
     maps: StoreClient,
     pub(crate) clock: Clock,
+    /// The site that its program gave it, until the others have it: of a later generation than 0.
+    pub(crate) wanted: Untracked<Option<Arc<Site>>>,
     /// Runs that this node asked for, and that were not decided.
     triggers: BTreeSet<(GroupId, TriggerId)>,
     /// The events of the groups in this step; empty between steps.
@@ -76,6 +78,7 @@ impl Kgroup {
             .groups
             .with_leader_hints(config.groups.leader_hints.max(leader_hints));
         let groups = Groups::new(me, room, plan, Arc::clone(&site), begin)?;
+        let wanted = (site.generation() > 0).then(|| Arc::clone(&site));
         Ok(Self {
             me,
             config,
@@ -84,6 +87,7 @@ impl Kgroup {
             leading: BTreeMap::new(),
             maps,
             clock: Clock::default(),
+            wanted: Untracked(wanted),
             triggers: BTreeSet::new(),
             reported: Untracked(VecDeque::new()),
             effects: Untracked::default(),
@@ -120,7 +124,7 @@ impl Kgroup {
     }
 
     /// Carries out a step of the groups. Their events are kept for [`settle`](Self::settle).
-    fn ask_groups(
+    pub(crate) fn ask_groups(
         &mut self,
         input: Input<Inner>,
         cx: &mut Context<'_, Self>,
@@ -188,6 +192,11 @@ impl Kgroup {
                 Payload::Answer { of, answer } => self.on_answered(of, &answer, cx),
                 Payload::Request(_) => {} // A leader sends no request.
             },
+            groups::Event::Site { generation } => self.on_site(generation, cx),
+            groups::Event::Proposed { is_decided, .. } => {
+                self.on_proposed(is_decided, cx);
+                cx.event(Event::Groups(event));
+            }
             other => {
                 if let groups::Event::Entered(group) = other {
                     self.confirm_clock(group);
@@ -282,7 +291,7 @@ impl Kgroup {
     }
 
     /// Ends the lead of a group here. Returns true if the lead had been reported to the host.
-    fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
+    pub(crate) fn stop_leading(&mut self, group: GroupId, cx: &mut Context<'_, Self>) -> bool {
         let Some(leader) = self.leading.remove(&group) else {
             return false;
         };
@@ -384,7 +393,13 @@ impl Kgroup {
     fn command(&mut self, command: Command, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match command {
             Command::SetEpoch(number) => {
-                self.ask_groups(Input::Command(groups::Command::SetEpoch(number)), cx)
+                self.ask_groups(Input::Command(groups::Command::SetEpoch(number)), cx)?;
+                self.propose_wanted(cx);
+                Ok(())
+            }
+            Command::ChangeSite(wanted) => self.change_site(&wanted, cx),
+            Command::BeginAnew(group) => {
+                self.ask_groups(Input::Command(groups::Command::BeginAnew(group)), cx)
             }
             Command::SetClock(shown) => {
                 self.set_clock(shown, cx);
@@ -501,7 +516,9 @@ impl Durable for Kgroup {
 
     /// The requests of a former life are not restored; the host repeats them: maps, watches, runs.
     fn fold(&mut self, fact: &Self::Fact) -> Result<(), Self::Damage> {
-        self.groups.fold(fact)
+        self.groups.fold(fact)?;
+        self.site.0 = Arc::clone(self.groups().site());
+        Ok(())
     }
 }
 

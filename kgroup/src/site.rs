@@ -4,10 +4,12 @@
 mod bytes;
 mod edit;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
+use selvedge_groups::registry::{Registration, Registry};
 use selvedge_groups::{
     self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, clusters, store::Store,
 };
@@ -16,7 +18,7 @@ use self::edit::grouped;
 use crate::ConfigError;
 use crate::devices::{Devices, Limits};
 use crate::routines::{Definition, RoutineState};
-use crate::state::GroupState;
+use crate::state::{GroupState, Update};
 
 /// The lowest bits of an id name the kind of a group's state, as in [`GroupId`].
 const KIND_BITS: u32 = 2;
@@ -174,7 +176,9 @@ impl Site {
     /// The reason why it cannot work.
     pub fn plan(&self) -> Result<Plan, groups::ConfigError> {
         let plan = self.plan_of(self.nodes.iter().copied())?;
-        Ok(words(&self.encode()).fold(plan, Plan::with))
+        let plan = words(&self.encode()).fold(plan, Plan::with);
+        let plan = plan.with_generation(self.generation);
+        Ok(plan.with_former(self.former.iter().copied()))
     }
 
     /// The nodes, by id.
@@ -245,15 +249,13 @@ impl Site {
             .collect()
     }
 
-    /// The state with which a group begins; nothing for a group that the site does not have. A cluster
-    /// that is not [founding](Self::is_founding) begins without devices.
+    /// The state with which a group of generation 0 begins; nothing for a group that the site does not
+    /// have.
     #[must_use]
     pub fn begin(&self, group: GroupId) -> Option<GroupState> {
         match group.0 & KIND {
             CLUSTER => {
-                let ids = &self.clusters.get(&number(group)?)?.devices;
-                let is_founding = self.is_founding(group);
-                let devices = ids.iter().copied().filter(|_| is_founding);
+                let devices = self.clusters.get(&number(group)?)?.devices.iter().copied();
                 Some(GroupState::Devices(Devices::new(devices, self.limits)))
             }
             ROUTINE => {
@@ -261,7 +263,31 @@ impl Site {
                 debug_assert!(state.is_ok(), "definitions were checked");
                 state.ok().map(|it| GroupState::Routine(it.into()))
             }
+            _ if group == GroupId::REGISTRY => Some(GroupState::Registry(Box::default())),
             _ => group.is_map().then(|| GroupState::Map(Store::default())),
+        }
+    }
+
+    /// The state with which a group begins later, after so many beginnings before: without devices, or
+    /// without a definition. Its leader brings it up to the site.
+    fn begin_later(&self, group: GroupId, before: u64) -> Option<GroupState> {
+        match group.0 & KIND {
+            _ if !self.has(group) => None,
+            CLUSTER => Some(GroupState::Devices(Devices::new([], self.limits))),
+            ROUTINE => Some(GroupState::Routine(
+                RoutineState::undefined(before).into(),
+            )),
+            _ => self.begin(group),
+        }
+    }
+
+    /// Returns true if the site has a group, or the group is a map or the registry. O(log n).
+    fn has(&self, group: GroupId) -> bool {
+        let number = number(group);
+        match group.0 & KIND {
+            CLUSTER => number.is_some_and(|it| self.clusters.contains_key(&it)),
+            ROUTINE => number.is_some_and(|it| self.routines.contains_key(&it)),
+            _ => group.is_map() || group == GroupId::REGISTRY,
         }
     }
 
@@ -314,5 +340,40 @@ impl Begins for GroupState {
 
     fn begin(site: &Site, group: GroupId) -> Option<Self> {
         site.begin(group)
+    }
+
+    const HAS_REGISTRY: bool = true;
+
+    fn begin_later(site: &Site, group: GroupId, before: u64) -> Option<Self> {
+        site.begin_later(group, before)
+    }
+
+    fn is_founding(site: &Site, group: GroupId) -> bool {
+        site.is_founding(group)
+    }
+
+    fn exists(site: &Site, group: GroupId) -> bool {
+        site.has(group)
+    }
+
+    fn registry(&self) -> Option<&Registry> {
+        match self {
+            Self::Registry(registry) => Some(registry),
+            Self::Devices(_) | Self::Routine(_) | Self::Map(_) => None,
+        }
+    }
+
+    fn register(registration: Registration) -> Option<Update> {
+        Some(Update::Registry(registration))
+    }
+
+    fn encode(site: &Site) -> Vec<u8> {
+        site.encode()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<(Site, Plan)> {
+        let site = Site::decode(bytes).ok()?;
+        let plan = site.plan().ok()?;
+        Some((site, plan))
     }
 }

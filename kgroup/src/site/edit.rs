@@ -174,6 +174,12 @@ impl Site {
         Ok(next)
     }
 
+    /// Returns true if it differs in the generation at most.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let generation = other.generation;
+        *other == Self { generation, ..self.clone() }
+    }
+
     /// Checks nodes, settings and routines.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.plan_of(self.nodes.iter().copied())?;

@@ -1,0 +1,98 @@
+//! Another site: its way into the registry, and out of it to the leaders of this node.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Input};
+use selvedge_groups as groups;
+use selvedge_groups::{Begins, GroupId};
+
+use crate::event::{Event, Reject};
+use crate::leading::LeaderInput;
+use crate::state::GroupState;
+use crate::{ConfigError, Kgroup, Site};
+
+impl Kgroup {
+    /// Proposes the site that has the nodes, devices and routines of `wanted`.
+    pub(crate) fn change_site(
+        &mut self,
+        wanted: &Site,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let next = self.site.0.changed_to(wanted)?;
+        let command = groups::Command::ChangeSite {
+            generation: next.generation(),
+            site: GroupState::encode(&next),
+        };
+        self.ask_groups(Input::Command(command), cx)
+    }
+
+    /// The site has another generation now.
+    pub(crate) fn on_site(&mut self, generation: u32, cx: &mut Context<'_, Self>) {
+        self.site.0 = Arc::clone(self.groups().site());
+        cx.event(Event::Site { generation });
+        let led: Vec<GroupId> = self.leads().collect();
+        for group in led {
+            // A group that the site does not have any more was left.
+            if self.groups().replica(group).is_none() {
+                if self.stop_leading(group, cx) {
+                    cx.event(Event::Deposed { group });
+                }
+                continue;
+            }
+            self.on(group, LeaderInput::Site, cx);
+        }
+        self.report_due(cx);
+        let id = self.me().id;
+        let nodes = self.site.0.nodes();
+        if nodes.binary_search_by_key(&id, |it| it.id).is_err() {
+            let kind = "node";
+            let why = ConfigError::Absent { kind, id: id.0 };
+            let own = self.wanted.0.as_ref().map_or(0, |it| it.generation());
+            let (present, why) = (generation, Some(Box::new(why)));
+            return cx.event(Event::OtherSite { present, own, why });
+        }
+        self.propose_wanted(cx);
+    }
+
+    /// A site of this node was decided, or another one.
+    pub(crate) fn on_proposed(&mut self, is_decided: bool, cx: &mut Context<'_, Self>) {
+        if !is_decided {
+            self.propose_wanted(cx);
+        }
+    }
+
+    /// Proposes the site with which this node began, once it knows that of the others.
+    pub(crate) fn propose_wanted(&mut self, cx: &mut Context<'_, Self>) {
+        if !self.groups().has_site() {
+            return;
+        }
+        let Some(wanted) = self.wanted.0.take() else {
+            return;
+        };
+        let (own, present) = (wanted.generation(), self.site.0.generation());
+        let next = self.site.0.changed_to(&wanted);
+        let is_alike = next.as_ref().is_ok_and(|it| it.is_like(&self.site.0));
+        if own < present || own == present && is_alike {
+            return; // The others have it, or a later one.
+        }
+        match next {
+            Ok(_) if own > present => {
+                // Refused while another one is proposed: it is tried again.
+                let _later = self.change_site(&wanted, cx).is_err();
+                self.wanted.0 = Some(wanted);
+            }
+            Ok(_) => cx.event(Event::OtherSite {
+                present,
+                own,
+                why: None,
+            }),
+            Err(error) => cx.event(Event::OtherSite {
+                present,
+                own,
+                why: Some(Box::new(error)),
+            }),
+        }
+    }
+}
