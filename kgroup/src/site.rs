@@ -112,6 +112,10 @@ impl Site {
         self
     }
 
+    pub(crate) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
     /// The same site with this limit in bytes for a frame, header and sender included: from 145, and no
     /// less than the names of a group's members need. Default 1,400.
     ///
