@@ -162,7 +162,11 @@ impl Run {
         };
         let (from, plan) = (Member::new(from, 0), plan.digest());
         let items = [item].into_iter().collect();
-        let message = Message::Groups(kgroup::Message { plan, generation: 0, items });
+        let message = Message::Groups(kgroup::Message {
+            plan,
+            generation: 0,
+            items,
+        });
         self.input(Input::Message { from, message });
     }
 

@@ -141,7 +141,8 @@ impl Plan {
     #[must_use]
     pub fn with_former(mut self, former: impl IntoIterator<Item = NodeId>) -> Self {
         self.former = former.into_iter().collect();
-        self.former.retain(|it| self.nodes.binary_search_by_key(it, |it| it.id).is_err());
+        self.former
+            .retain(|it| self.nodes.binary_search_by_key(it, |it| it.id).is_err());
         self.former.sort_unstable();
         self.former.dedup();
         self
@@ -234,8 +235,7 @@ impl Plan {
     pub(crate) fn place(&self, id: NodeId) -> Option<usize> {
         let own = self.nodes.binary_search_by_key(&id, |it| it.id);
         let former = || self.former.binary_search(&id).ok();
-        own.ok()
-            .or_else(|| Some(self.nodes.len() + former()?))
+        own.ok().or_else(|| Some(self.nodes.len() + former()?))
     }
 
     /// Returns true if a node can be a member.

@@ -86,6 +86,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Looks for a group, which begins if it has not begun. With the number of its last known
     /// configuration it begins anew, unless it has done so since.
     pub(crate) fn find(&mut self, group: GroupId, lost: u64, cx: &mut Context<'_, Self>) {
+        if !S::exists(&self.site, group) {
+            return;
+        }
         let is_new = !self.registrar.finding.contains_key(&group);
         if is_new && self.registrar.finding.len() >= self.config.leader_hints.into() {
             return; // It is asked for again.
@@ -173,13 +176,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.arm_registry(Span::ZERO, cx);
     }
 
-    fn send_birth(
-        &mut self,
-        to: Member,
-        group: GroupId,
-        birth: Birth,
-        cx: &mut Context<'_, Self>,
-    ) {
+    fn send_birth(&mut self, to: Member, group: GroupId, birth: Birth, cx: &mut Context<'_, Self>) {
         if to.id == self.me.id {
             return self.on_born(to, group, birth, cx);
         }
@@ -274,9 +271,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let here = self.plan.nodes().iter().copied();
         let here: Vec<_> = here.filter(|it| self.is_here(it.id)).collect();
         let groups = next.iter().map(|it| it.0);
-        let chosen = self
-            .plan
-            .choose::<S>(&self.site, self.epoch, here, groups);
+        let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, groups);
         for ((group, chosen), (_, lost)) in chosen.into_iter().zip(next) {
             let Ok(chosen) = chosen else {
                 continue; // Too few nodes are here. It is tried again.
@@ -363,7 +358,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         birth: Birth,
         cx: &mut Context<'_, Self>,
     ) {
-        let is_known = birth.founders.iter().all(|it| self.plan.place(it.id).is_some());
+        let is_known = birth
+            .founders
+            .iter()
+            .all(|it| self.plan.place(it.id).is_some());
         let is_right = (1..=Configuration::NUMBER_MAX).contains(&birth.number) && is_known;
         if !is_right || !S::exists(&self.site, group) || group == GroupId::REGISTRY {
             self.counters.0.refused += 1;
@@ -433,8 +431,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             ..self.me
         };
         let replica = Replica::born(self.me, self.config.replica, since, first, state);
-        replica
-            .map(Some)
-            .map_err(|it| Reject::Founding(group, it))
+        replica.map(Some).map_err(|it| Reject::Founding(group, it))
     }
 }

@@ -13,9 +13,9 @@ use selvedge_replica::{Configuration, Replica, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::adopt::Adoption;
 use crate::leader_hints::LeaderHints;
 use crate::part::Part;
-use crate::adopt::Adoption;
 use crate::published::Rules;
 use crate::registrar::Registrar;
 use crate::registry::{Registration, Registry};

@@ -30,6 +30,7 @@ pub use world::World;
 /// The leaders of groups by themselves, for tests: each has neither the state of its group nor the
 /// way to other groups, and returns its effects.
 pub mod leaders {
+    pub use crate::devices::edits::Listed;
     pub use crate::devices::machine::DeviceLeader;
     pub use crate::effect::{Effect, Effects};
     pub use crate::routines::machine::RoutineLeader;

@@ -11,12 +11,12 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member, NodeId, Span, Time};
 use selvedge_groups::GroupId;
 
+use crate::Kgroup;
 use crate::event::Timer;
 use crate::leading::LeaderInput;
 use crate::message::{Due, Payload, Request};
-use crate::routines::{Update, WallClock};
+use crate::routines::{RoutineState, Update, WallClock};
 use crate::state::GroupState;
-use crate::{Kgroup, Site};
 
 /// The most doublings of the wait before a report is repeated.
 const DOUBLINGS: u32 = 6;
@@ -51,10 +51,8 @@ impl Kgroup {
 
     pub(crate) fn set_clock(&mut self, shown: WallClock, cx: &mut Context<'_, Self>) {
         let is_first = self.clock.set.replace((cx.now(), shown)).is_none();
-        let now_due = |(group, was): &(GroupId, Due)| {
-            let definition = self.site.0.definition(*group);
-            definition.and_then(|it| it.due(was.trigger, &shown))
-        };
+        let now_due =
+            |(group, was): &(GroupId, Due)| self.routine(*group)?.due(was.trigger, &shown);
         // Else another clock that is wrong could find the report at the leader, much later.
         let wrong = self.clock.open.iter().filter(|it| now_due(it) < Some(it.1));
         let wrong: Vec<_> = wrong.map(|it| (it.0, it.1.trigger)).collect();
@@ -69,10 +67,18 @@ impl Kgroup {
         self.report_due(cx);
     }
 
+    /// The state of a routine's group, if this node holds it.
+    fn routine(&self, group: GroupId) -> Option<&RoutineState> {
+        match self.held(group) {
+            Some(GroupState::Routine(state)) => Some(state),
+            _ => None,
+        }
+    }
+
     /// A group's state or leader is another one: reports may be missing there.
     pub(crate) fn look_at_clock(&self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let has_times = |it: &crate::routines::Definition| !it.triggers.is_empty();
-        if self.clock.set.is_some() && self.site.0.definition(group).is_some_and(has_times) {
+        let has_times = |it: &RoutineState| !it.definition().triggers.is_empty();
+        if self.clock.set.is_some() && self.routine(group).is_some_and(has_times) {
             cx.arm(Timer::Clock, Span::ZERO);
         }
     }
@@ -84,17 +90,16 @@ impl Kgroup {
         };
         let mut open = Vec::new();
         let mut next: Option<Span> = None;
-        for (number, definition) in self.site.0.routines() {
-            let routine = Site::routine(number);
-            for trigger in definition.timed() {
-                let change = definition.until_due_changes(trigger, &shown);
+        for group in self.groups().groups() {
+            let Some(state) = self.routine(group) else {
+                continue;
+            };
+            for trigger in state.definition().timed() {
+                let change = state.definition().until_due_changes(trigger, &shown);
                 next = next.into_iter().chain(change).min();
-                if let Some(due) = definition.due(trigger, &shown)
-                    && let Some(GroupState::Routine(state)) = self.held(routine)
-                    && state.is_due(&Update::Due(due))
-                {
-                    open.push((routine, due));
-                }
+                let due = state.due(trigger, &shown);
+                let due = due.filter(|it| state.is_due(&Update::Due(*it)));
+                open.extend(due.map(|it| (group, it)));
             }
         }
         self.clock.rounds = match open == self.clock.open {
@@ -118,8 +123,9 @@ impl Kgroup {
 
     /// Reports what has come for all triggers of a group, also what is decided.
     pub(crate) fn confirm_clock(&mut self, group: GroupId) {
-        let timed = self.site.0.definition(group).into_iter();
-        let timed = timed.flat_map(|it| it.timed()).map(|it| (group, it));
+        let timed = self.routine(group).into_iter();
+        let timed = timed.flat_map(|it| it.definition().timed());
+        let timed: Vec<_> = timed.map(|it| (group, it)).collect();
         self.clock.unconfirmed.extend(timed);
     }
 
@@ -132,7 +138,7 @@ impl Kgroup {
             let is_open = open
                 .iter()
                 .any(|it| (it.0, it.1.trigger) == (group, trigger));
-            let Some(GroupState::Routine(state)) = self.held(group).filter(|_| !is_open) else {
+            let Some(state) = self.routine(group).filter(|_| !is_open) else {
                 continue;
             };
             // Before the first decision what has come is open.
@@ -140,12 +146,12 @@ impl Kgroup {
                 continue;
             }
             let none = Due {
+                since: state.since(),
                 trigger,
                 occurrence: 0,
                 is_late: true,
             };
-            let definition = self.site.0.definition(group);
-            let due = definition.and_then(|it| it.due(trigger, shown));
+            let due = state.due(trigger, shown);
             all.push((group, due.unwrap_or(none)));
         }
         let kept = all.iter().map(|it| (it.0, it.1.trigger));
@@ -156,10 +162,10 @@ impl Kgroup {
     /// The leader of a group has this node's report.
     pub(crate) fn on_counted(&mut self, group: GroupId, due: Due, now: Time) {
         let shown = self.clock.at(now);
-        let definition = self.site.0.definition(group);
-        let is_right = shown.zip(definition).is_some_and(|(shown, definition)| {
+        let state = self.routine(group);
+        let is_right = shown.zip(state).is_some_and(|(shown, state)| {
             // A late answer may be one to the wrong report.
-            due.occurrence == 0 || Some(due) <= definition.due(due.trigger, &shown)
+            due.occurrence == 0 || Some(due) <= state.due(due.trigger, &shown)
         });
         if is_right {
             self.clock.unconfirmed.remove(&(group, due.trigger));

@@ -52,6 +52,7 @@ mod commands;
 mod config;
 mod decision;
 mod device;
+pub(crate) mod edits;
 mod event;
 mod lock;
 pub(crate) mod machine;
@@ -64,6 +65,7 @@ mod update;
 pub use act::{Act, Ticket};
 pub use config::{Config, ConfigError, Limits};
 pub use decision::{Decision, Verdict};
+pub(crate) use edits::Listed;
 pub use event::{Event, Reject, Timer};
 pub(crate) use machine::DeviceLeader;
 #[cfg(feature = "check")]

@@ -10,9 +10,10 @@ use selvedge_groups::{
 };
 
 use crate::config::Config;
-use crate::devices::{self, DeviceLeader, Ticket};
+use crate::devices::{self, DeviceLeader, Listed, Ticket};
 use crate::effect::{Effect, Effects};
 use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
+use crate::site::Site;
 use crate::state::{Decided, GroupState, Update};
 use crate::{Answer, Due, Outcome, Request};
 
@@ -76,6 +77,8 @@ pub(crate) enum LeaderInput<'a> {
     Tick(LeaderTimer),
     Reported(NodeId, Option<selvedge_routine::State>),
     Acted(Ticket, Outcome),
+    /// Follows the site of its node: at the beginning, and when that is another one.
+    Site,
 }
 
 /// The leader of a group, in this node's memory.
@@ -93,12 +96,14 @@ impl Leading {
         config: &Config,
         group: GroupId,
         held: &GroupState,
-        group_of: impl Fn(NodeId) -> Option<GroupId>,
+        site: &Site,
     ) -> Option<Self> {
         Some(match held {
             GroupState::Devices(it) => Self::Devices(DeviceLeader::new(me, config.devices, it)),
             GroupState::Routine(it) => {
-                Self::Routine(RoutineLeader::new(config.routines, group, it, group_of))
+                let group_of = |device| site.cluster_of(device);
+                let leader = RoutineLeader::new(config.routines, group, it, group_of);
+                Self::Routine(leader.at(site.generation()))
             }
             GroupState::Map(_) => Self::Map(StoreLeader::new(config.maps.resend)),
             // Its leader's tasks are those of the groups themselves.
@@ -136,16 +141,18 @@ impl Leading {
     /// The host's report cannot be true.
     pub(crate) fn on(
         &mut self,
+        group: GroupId,
         held: &GroupState,
+        site: &Site,
         input: LeaderInput<'_>,
         out: &mut Out,
     ) -> Result<(), devices::Reject> {
         match (self, held) {
             (Self::Devices(leader), GroupState::Devices(state)) => {
-                on_devices(leader, state, input, &mut out.devices)?;
+                on_devices(leader, state, (group, site), input, &mut out.devices)?;
             }
             (Self::Routine(leader), GroupState::Routine(state)) => {
-                on_routine(leader, state, input, &mut out.routine);
+                on_routine(leader, state, (group, site), input, &mut out.routine);
             }
             (Self::Map(leader), GroupState::Map(state)) => {
                 on_map(leader, state, input, &mut out.map)
@@ -165,15 +172,36 @@ impl Leading {
 fn on_devices(
     leader: &mut DeviceLeader,
     state: &devices::Devices,
+    (group, site): (GroupId, &Site),
     input: LeaderInput<'_>,
     out: &mut Effects<devices::Update, devices::Timer, devices::Event>,
 ) -> Result<(), devices::Reject> {
+    let has_routine = |it| site.definition(it).is_some();
+    let listed = || Listed {
+        generation: site.generation(),
+        devices: site.devices_of_cluster(group),
+        has_routine: &has_routine,
+    };
     match input {
         LeaderInput::Leads => leader.on_leads(state, out),
-        LeaderInput::Applied(Decided::Devices(verdict)) => leader.on_applied(state, verdict, out),
-        LeaderInput::Asked(from, request) => leader.on_asked(state, from, request, out),
+        LeaderInput::Site => leader.sync(state, &listed(), out),
+        LeaderInput::Applied(Decided::Devices(verdict)) => {
+            leader.on_applied(state, verdict, out);
+            if verdict.decision.is_edit() {
+                leader.sync(state, &listed(), out);
+            }
+        }
+        LeaderInput::Asked(from, request) => match request.routine() {
+            Some(routine) if !has_routine(routine) => leader.refuse(from, &request, out),
+            _ => leader.on_asked(state, from, request, out),
+        },
+        LeaderInput::Tick(LeaderTimer::Devices(timer)) => {
+            leader.on_tick(state, timer, out);
+            if timer == devices::Timer::Ping {
+                leader.sync(state, &listed(), out);
+            }
+        }
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
-        LeaderInput::Tick(LeaderTimer::Devices(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
         LeaderInput::Applied(_)
@@ -187,12 +215,26 @@ fn on_devices(
 fn on_routine(
     leader: &mut RoutineLeader,
     state: &routines::RoutineState,
+    (group, site): (GroupId, &Site),
     input: LeaderInput<'_>,
     out: &mut Effects<routines::Update, RoutineTimer, RoutineEvent>,
 ) {
+    let group_of = |device| site.cluster_of(device);
     match input {
         LeaderInput::Leads => leader.on_leads(state, out),
-        LeaderInput::Applied(Decided::Routine(decided)) => leader.on_applied(state, decided, out),
+        LeaderInput::Site => {
+            let is_later = leader.is_before(site.generation());
+            leader.sync(state, site.generation(), site.definition(group), out);
+            if is_later {
+                leader.renew(state, group_of, out);
+            }
+        }
+        LeaderInput::Applied(Decided::Routine(decided)) => {
+            leader.on_applied(state, decided, out);
+            if leader.is_outdated(state) {
+                leader.renew(state, group_of, out);
+            }
+        }
         LeaderInput::Asked(from, request) => leader.on_asked(state, from, &request, out),
         LeaderInput::Due(from, due, voters) => leader.on_due(state, from, due, voters, out),
         LeaderInput::Notified(group, answer) => leader.on_answered(state, group, answer, out),
@@ -219,6 +261,7 @@ fn on_map(
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Tick(LeaderTimer::Map(timer)) => leader.on_tick(state, timer, out),
         LeaderInput::Leads
+        | LeaderInput::Site
         | LeaderInput::Applied(_)
         | LeaderInput::Asked(..)
         | LeaderInput::Due(..)

@@ -193,9 +193,9 @@ extern crate alloc;
 #[cfg(any(feature = "std", doctest))]
 extern crate std;
 
+mod change;
 #[cfg(feature = "check")]
 pub mod check;
-mod change;
 mod clock;
 mod config;
 pub mod devices;

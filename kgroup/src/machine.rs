@@ -277,17 +277,20 @@ impl Kgroup {
     }
 
     fn begin_to_lead(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let site = Arc::clone(&self.site.0);
-        let Some(held) = self.groups().state(group) else {
+        let Some(held) = self.groups.machine().state(group) else {
             // It led, and was replaced in the same step: before it lost power it had accepted the next
             // configuration, which a quorum of one decides at once.
             return;
         };
-        let leader = Leading::new(self.me, &self.config, group, held, |it| site.cluster_of(it));
+        let leader = Leading::new(self.me, &self.config, group, held, &self.site.0);
+        let Some(leader) = leader else {
+            return;
+        };
         let _led = self.stop_leading(group, cx);
         self.leading.insert(group, leader);
         cx.event(Event::Leading { group });
         self.on(group, LeaderInput::Leads, cx);
+        self.on(group, LeaderInput::Site, cx);
     }
 
     /// Ends the lead of a group here. Returns true if the lead had been reported to the host.
@@ -325,7 +328,7 @@ impl Kgroup {
             return Err(Reject::NotLeader(group));
         };
         let mut effects = core::mem::take(&mut self.effects.0);
-        let taken = leader.on(held, input, &mut effects);
+        let taken = leader.on(group, held, &self.site.0, input, &mut effects);
         for effect in effects.drain() {
             self.carry_out(group, effect, cx);
         }

@@ -36,6 +36,9 @@ pub struct TriggerId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Due {
+    /// The generation of the definition that has the trigger:
+    /// [`RoutineState::since`](crate::routines::RoutineState::since).
+    pub since: u32,
     /// The trigger, by its place in [`Definition::triggers`](crate::routines::Definition::triggers).
     pub trigger: u16,
     /// The number of the occurrence: the local day, counted from 1970-01-01, or the interval.
@@ -107,6 +110,8 @@ pub enum Request {
         claim: Claim,
         /// The behaviour if another claim holds the device.
         patience: Patience,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// Gives a device back: this claim, and all earlier ones of the routine, hold it no longer,
     /// wait no longer, and are refused if they come late. Answered by [`Answer::Released`].
@@ -227,10 +232,13 @@ pub enum Answer {
         /// Its status.
         status: Status,
     },
-    /// The group has no such device: the plans of the two groups differ.
+    /// The group has no such device, or its leader's site has no such routine. Counts unless the site of the
+    /// leader that asked is later.
     NoDevice {
         /// The device.
         device: NodeId,
+        /// The generation of the site of the leader that answers.
+        generation: u32,
     },
     /// The known status of a device when the turn of a command comes.
     Read {
@@ -261,6 +269,18 @@ impl Request {
             | Self::Read { claim, .. } => Some(claim.routine),
             Self::Watch { routine, .. } | Self::Seen { routine, .. } => Some(*routine),
             Self::Trigger(_) | Self::Store(_) | Self::Due(_) => None,
+        }
+    }
+
+    /// The device for which a routine's leader asks.
+    pub(crate) const fn device(&self) -> Option<NodeId> {
+        match *self {
+            Self::Lock { device, .. }
+            | Self::Release { device, .. }
+            | Self::Act { device, .. }
+            | Self::Read { device, .. }
+            | Self::Watch { device, .. } => Some(device),
+            Self::Seen { .. } | Self::Trigger(_) | Self::Store(_) | Self::Due(_) => None,
         }
     }
 }

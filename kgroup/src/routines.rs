@@ -28,6 +28,7 @@
 
 mod clause;
 mod config;
+mod define;
 mod definition;
 mod event;
 mod execute;

@@ -235,6 +235,13 @@ impl Site {
         self.devices.get(&device).map(|it| Self::cluster(it.0))
     }
 
+    /// The devices of a cluster, by id; none for another group.
+    pub(crate) fn devices_of_cluster(&self, group: GroupId) -> &[NodeId] {
+        let number = number(group).filter(|_| group.0 & KIND == CLUSTER);
+        let cluster = number.and_then(|it| self.clusters.get(&it));
+        cluster.map_or(&[], |it| &it.devices)
+    }
+
     /// The devices of a cluster, or those that a routine needs, with their places; none for a map.
     /// In each epoch one of them is drawn, and the members of the group are near it.
     #[must_use]
@@ -274,9 +281,7 @@ impl Site {
         match group.0 & KIND {
             _ if !self.has(group) => None,
             CLUSTER => Some(GroupState::Devices(Devices::new([], self.limits))),
-            ROUTINE => Some(GroupState::Routine(
-                RoutineState::undefined(before).into(),
-            )),
+            ROUTINE => Some(GroupState::Routine(RoutineState::undefined(before).into())),
             _ => self.begin(group),
         }
     }

@@ -7,8 +7,8 @@ use selvedge_groups::store::{self, Store};
 use selvedge_replica::State;
 use serde::{Deserialize, Serialize};
 
-use crate::devices::{self, Devices, Verdict};
 use crate::Site;
+use crate::devices::{self, Devices, Verdict};
 use crate::routines::{self, RoutineState};
 
 /// The state of a group.

@@ -55,6 +55,7 @@ pub(crate) fn requests() -> Vec<Request> {
             device,
             claim,
             patience: Patience::Leaves,
+            generation: 2,
         },
         Request::Release { device, claim },
         Request::Act {
@@ -95,6 +96,7 @@ pub(crate) fn requests() -> Vec<Request> {
 
 const fn due() -> Due {
     Due {
+        since: 1,
         trigger: 2,
         occurrence: 20_514,
         is_late: true,
@@ -121,7 +123,10 @@ fn answers() -> Vec<Answer> {
             routine: ROUTINE,
             status: status(),
         },
-        Answer::NoDevice { device },
+        Answer::NoDevice {
+            device,
+            generation: 2,
+        },
         Answer::Read {
             device,
             claim,
@@ -155,6 +160,7 @@ fn updates() -> Vec<Update> {
             device,
             claim,
             patience: Patience::Queues,
+            generation: 2,
         },
         devices::Update::Release { device, claim },
         devices::Update::Act {
@@ -198,6 +204,19 @@ fn updates() -> Vec<Update> {
             turn: 2,
             waited: Span::secs(3),
         },
+        devices::Update::Enter {
+            generation: 2,
+            device,
+        },
+        devices::Update::Exit {
+            generation: 2,
+            device,
+        },
+        devices::Update::Forget {
+            generation: 2,
+            device,
+            routine: ROUTINE,
+        },
     ];
     let of_routines = [
         routines::Update::Observed {
@@ -226,6 +245,10 @@ fn updates() -> Vec<Update> {
             held: Span::secs(2),
         },
         routines::Update::Due(due()),
+        routines::Update::Define {
+            generation: 2,
+            definition: vec![1, 2, 3],
+        },
     ];
     let of_map = Change {
         by: Member::new(300, 7),
@@ -302,7 +325,11 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
 
 fn frame(from: Member, plan: u32, items: &[Item<Update, Payload>]) -> Vec<u8> {
     let items = items.iter().cloned().collect();
-    let message = Message { plan, generation: 0, items };
+    let message = Message {
+        plan,
+        generation: 0,
+        items,
+    };
     seal(&Envelope { from, message })
 }
 

@@ -78,7 +78,11 @@ impl Bench {
         let plan = self.groups().plan().digest();
         let items = [item].into_iter().collect();
         let from = Member::new(from, 1);
-        let message = Message { plan, generation: 0, items };
+        let message = Message {
+            plan,
+            generation: 0,
+            items,
+        };
         self.step(Input::Message { from, message })
     }
 

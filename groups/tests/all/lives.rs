@@ -179,7 +179,11 @@ fn a_message_of_this_node_or_of_another_plan_or_of_nothing_is_refused() {
     let found = own ^ 1;
     let mut refused = |from, plan, items: Vec<_>| {
         let items = items.into_iter().collect();
-        let message = Message { plan, generation: 0, items };
+        let message = Message {
+            plan,
+            generation: 0,
+            items,
+        };
         node.input(Input::Message { from, message }).unwrap_err()
     };
     let cases = [

@@ -153,7 +153,11 @@ impl One {
     ) {
         let plan = self.machine().plan().digest();
         let items = items.into_iter().collect();
-        let message = Message { plan, generation: 0, items };
+        let message = Message {
+            plan,
+            generation: 0,
+            items,
+        };
         self.input(Input::Message { from, message }).unwrap();
     }
 

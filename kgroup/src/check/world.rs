@@ -162,6 +162,7 @@ impl World {
             return;
         };
         let due = Due {
+            since: 0,
             trigger: 0,
             occurrence,
             is_late: false,

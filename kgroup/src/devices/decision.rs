@@ -74,8 +74,23 @@ pub enum Decision {
     Watched(GroupId),
     /// The routine would watch the device, but too many routines do.
     Unwatched(GroupId),
+    /// The device is new in the cluster.
+    Entered,
+    /// The device left the cluster.
+    Exited,
+    /// The routine holds, awaits and watches the device no more.
+    Forgotten(GroupId),
+    /// Nothing changed: the update follows an older generation of the site than the state does.
+    Outdated,
     /// Nothing changed: the update is late, or repeats the known state.
     Nothing,
+}
+
+impl Decision {
+    /// Returns true if the group follows a later site.
+    pub(crate) const fn is_edit(self) -> bool {
+        matches!(self, Self::Entered | Self::Exited | Self::Forgotten(_))
+    }
 }
 
 impl Verdict {
@@ -123,6 +138,10 @@ impl Verdict {
             | Decision::Observed
             | Decision::Watched(_)
             | Decision::Unwatched(_)
+            | Decision::Entered
+            | Decision::Exited
+            | Decision::Forgotten(_)
+            | Decision::Outdated
             | Decision::Nothing => return None,
         };
         Some((claim.routine, answer))

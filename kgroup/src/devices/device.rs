@@ -10,15 +10,26 @@ use serde::{Deserialize, Serialize};
 use super::act::Act;
 use super::config::Limits;
 use super::decision::{Decision, Verdict};
-use super::lock::{Around, Lock};
+use super::lock::{Around, Asks, Lock};
 use super::published::Rules;
 use super::update::Update;
 use crate::{Claim, Outcome, Status};
+
+/// The parts of a cluster's state on which a device depends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) limits: Limits,
+    pub(super) rules: Rules,
+    /// The generation of the site that the state follows.
+    pub(super) generation: u32,
+}
 
 /// The state of a device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Device {
     pub(super) id: NodeId,
+    /// The generation of the site with which it came: 0 from the beginning.
+    pub(super) since: u32,
     pub(super) lock: Lock,
     pub(super) status: Status,
     pub(super) act: Option<Act>,
@@ -28,9 +39,10 @@ pub(super) struct Device {
 
 impl Device {
     /// A device that no routine has asked for, and of which nothing is known.
-    pub(super) fn new(id: NodeId) -> Self {
+    pub(super) fn new(id: NodeId, since: u32) -> Self {
         Self {
             id,
+            since,
             lock: Lock::default(),
             status: Status::default(),
             act: None,
@@ -39,14 +51,23 @@ impl Device {
     }
 
     /// Takes an update of this device.
-    pub(super) fn apply(&mut self, update: &Update, limits: Limits, rules: Rules) -> Verdict {
-        let around = self.around(limits, rules);
+    pub(super) fn apply(&mut self, update: &Update, terms: Terms) -> Verdict {
+        let Terms { rules, .. } = terms;
+        let around = self.around(terms);
         let before = self.status.version;
         let (decision, granted) = match *update {
             Update::Lock {
-                claim, patience, ..
+                claim,
+                patience,
+                generation,
+                ..
             } => {
-                let (decision, granted) = self.lock.lock(known_as(claim, rules), patience, around);
+                let asks = Asks {
+                    claim: known_as(claim, rules),
+                    patience,
+                    generation,
+                };
+                let (decision, granted) = self.lock.lock(asks, around);
                 self.abandon();
                 (decision, granted)
             }
@@ -56,11 +77,15 @@ impl Device {
                 self.abandon();
                 (Decision::Released(claim), granted)
             }
-            Update::Acted { outcome, .. } => match self.judge(update, limits, rules) {
+            Update::Forget { routine, .. } => match self.judge(update, terms) {
+                Some(decision) => (decision, None),
+                None => (Decision::Forgotten(routine), self.forget(routine, around)),
+            },
+            Update::Acted { outcome, .. } => match self.judge(update, terms) {
                 Some(decision) => (decision, None),
                 None => self.acted(outcome),
             },
-            Update::Settled { .. } => match self.judge(update, limits, rules) {
+            Update::Settled { .. } => match self.judge(update, terms) {
                 Some(decision) => (decision, None),
                 None => self.settled(),
             },
@@ -68,8 +93,10 @@ impl Device {
             | Update::Observed { .. }
             | Update::Watch { .. }
             | Update::TakeOver { .. }
-            | Update::Waited { .. } => {
-                let decision = self.judge(update, limits, rules);
+            | Update::Waited { .. }
+            | Update::Enter { .. }
+            | Update::Exit { .. } => {
+                let decision = self.judge(update, terms);
                 (decision.unwrap_or_else(|| self.take(update, rules)), None)
             }
         };
@@ -94,7 +121,7 @@ impl Device {
             } => {
                 let is_down = self.status.version > 0 && !self.status.is_up;
                 let act = Act {
-                    number: self.act.as_ref().map_or(0, |it| it.number) + 1,
+                    number: self.act.as_ref().map_or(self.base(), |it| it.number) + 1,
                     claim: known_as(claim, rules),
                     step,
                     value: value.clone(),
@@ -120,7 +147,8 @@ impl Device {
             Update::Observed {
                 is_up, ref value, ..
             } => {
-                observe(&mut self.status, is_up, value.as_ref());
+                let base = self.base();
+                observe(&mut self.status, base, is_up, value.as_ref());
                 Decision::Observed
             }
             Update::Watch { routine, .. } => {
@@ -143,7 +171,10 @@ impl Device {
             Update::Lock { .. }
             | Update::Release { .. }
             | Update::Acted { .. }
-            | Update::Settled { .. } => {
+            | Update::Settled { .. }
+            | Update::Enter { .. }
+            | Update::Exit { .. }
+            | Update::Forget { .. } => {
                 debug_assert!(false, "these are taken elsewhere");
                 Decision::Nothing
             }
@@ -151,6 +182,7 @@ impl Device {
     }
 
     fn acted(&mut self, outcome: Outcome) -> (Decision, Option<Claim>) {
+        let base = self.base();
         let Some(act) = &mut self.act else {
             debug_assert!(false, "it was judged");
             return (Decision::Nothing, None);
@@ -170,7 +202,7 @@ impl Device {
         // A command that was done sets the status (section 4.2), until the device reports another
         // state.
         if outcome == Outcome::Done && is_news(&self.status, true, Some(&act.value)) {
-            observe(&mut self.status, true, Some(&act.value));
+            observe(&mut self.status, base, true, Some(&act.value));
         }
         (decision, self.lock.pass(acts))
     }
@@ -192,6 +224,24 @@ impl Device {
         (decision, self.lock.pass(false))
     }
 
+    fn forget(&mut self, routine: GroupId, around: Around) -> Option<Claim> {
+        self.watchers.retain(|it| *it != routine);
+        let granted = self.lock.forget(routine, around);
+        self.abandon();
+        granted
+    }
+
+    /// The routines of which it remembers anything.
+    pub(super) fn routines(&self) -> impl Iterator<Item = GroupId> {
+        self.lock.routines().chain(self.watchers.iter().copied())
+    }
+
+    /// The number below those of its commands, and of the versions of its status. A device that comes
+    /// back to a cluster gets higher ones than before.
+    fn base(&self) -> u64 {
+        u64::from(self.since) << u32::BITS
+    }
+
     /// Ends the command if its claim no longer holds the device: it is not given again.
     fn abandon(&mut self) {
         if let Some(act) = &mut self.act
@@ -202,14 +252,23 @@ impl Device {
     }
 
     /// The outcome of an update that would change nothing.
-    pub(super) fn judge(&self, update: &Update, limits: Limits, rules: Rules) -> Option<Decision> {
-        let around = self.around(limits, rules);
+    pub(super) fn judge(&self, update: &Update, terms: Terms) -> Option<Decision> {
+        let Terms { limits, rules, .. } = terms;
+        let around = self.around(terms);
         match *update {
             Update::Lock {
-                claim, patience, ..
-            } => self
-                .lock
-                .judge_lock(known_as(claim, rules), patience, around),
+                claim,
+                patience,
+                generation,
+                ..
+            } => {
+                let asks = Asks {
+                    claim: known_as(claim, rules),
+                    patience,
+                    generation,
+                };
+                self.lock.judge_lock(asks, around)
+            }
             Update::Release { claim, .. } => {
                 let claim = known_as(claim, rules);
                 let is_released = self.lock.is_released(claim, around);
@@ -259,6 +318,12 @@ impl Device {
                 let is_news = fits && is_news(&self.status, is_up, value.as_ref());
                 (!is_news).then_some(Decision::Nothing)
             }
+            Update::Forget { routine, .. } => {
+                let is_known = self.routines().any(|it| it == routine);
+                (!is_known).then_some(Decision::Nothing)
+            }
+            // Taken by the cluster.
+            Update::Enter { .. } | Update::Exit { .. } => Some(Decision::Nothing),
             Update::Watch { routine, .. } => {
                 let most = limits.watchers.into();
                 match self.watchers.binary_search(&routine) {
@@ -298,10 +363,11 @@ impl Device {
         act.filter(|it| it.number == number && it.turn == turn && !it.is_settled)
     }
 
-    fn around(&self, limits: Limits, rules: Rules) -> Around {
+    fn around(&self, terms: Terms) -> Around {
         Around {
-            limits,
-            rules,
+            limits: terms.limits,
+            rules: terms.rules,
+            generation: terms.generation,
             acts: self.act.as_ref().is_some_and(|it| !it.is_settled),
         }
     }
@@ -313,8 +379,8 @@ pub(super) fn is_news(status: &Status, is_up: bool, value: Option<&State>) -> bo
     status.version == 0 || status.is_up != is_up || !is_same_value
 }
 
-fn observe(status: &mut Status, is_up: bool, value: Option<&State>) {
-    status.version += 1;
+fn observe(status: &mut Status, base: u64, is_up: bool, value: Option<&State>) {
+    status.version = status.version.max(base) + 1;
     status.is_up = is_up;
     if value.is_some() {
         status.value = value.cloned();

@@ -36,20 +36,29 @@ pub(super) struct Around {
     pub(super) rules: Rules,
     /// A command to the device is not settled.
     pub(super) acts: bool,
+    /// The generation of the site that the state follows.
+    pub(super) generation: u32,
+}
+
+/// A request for the lock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asks {
+    pub(super) claim: Claim,
+    pub(super) patience: Patience,
+    /// The generation of the site from which it asks.
+    pub(super) generation: u32,
 }
 
 impl Lock {
     /// A claim asks: the decision, and the claim to which the lock passes on because an earlier
     /// claim of the routine is over. O(log(routines) + queue).
-    pub(super) fn lock(
-        &mut self,
-        claim: Claim,
-        patience: Patience,
-        around: Around,
-    ) -> (Decision, Option<Claim>) {
-        if let Some(decision) = self.judge_lock(claim, patience, around) {
+    pub(super) fn lock(&mut self, asks: Asks, around: Around) -> (Decision, Option<Claim>) {
+        if let Some(decision) = self.judge_lock(asks, around) {
             return (decision, None);
         }
+        let Asks {
+            claim, patience, ..
+        } = asks;
         self.mark(claim, false, around);
         // A routine asks again only after it has released all earlier claims.
         self.drop_where(|it| it.routine == claim.routine && it < claim);
@@ -79,6 +88,19 @@ impl Lock {
         self.pass(around.acts)
     }
 
+    /// Releases all that a routine has here, without a mark: the claim to which the lock passes on.
+    /// O(routines + queue).
+    pub(super) fn forget(&mut self, routine: GroupId, around: Around) -> Option<Claim> {
+        self.marks.retain(|it| it.latest.routine != routine);
+        self.drop_where(|it| it.routine == routine);
+        self.pass(around.acts)
+    }
+
+    /// The routines that asked and are not forgotten, in order.
+    pub(super) fn routines(&self) -> impl Iterator<Item = GroupId> {
+        self.marks.iter().map(|it| it.latest.routine)
+    }
+
     /// Gives a lock that no claim holds to the first claim that waits, unless the device is still
     /// at a command. O(1).
     pub(super) fn pass(&mut self, acts: bool) -> Option<Claim> {
@@ -90,12 +112,12 @@ impl Lock {
     }
 
     /// The decision about a claim that asks, if that changes nothing.
-    pub(super) fn judge_lock(
-        &self,
-        claim: Claim,
-        patience: Patience,
-        around: Around,
-    ) -> Option<Decision> {
+    pub(super) fn judge_lock(&self, asks: Asks, around: Around) -> Option<Decision> {
+        let Asks {
+            claim,
+            patience,
+            generation,
+        } = asks;
         let is_earlier = |it: &Claim| it.routine == claim.routine && *it < claim;
         if self.is_over(claim) {
             return Some(Decision::Over(claim));
@@ -108,6 +130,10 @@ impl Lock {
         }
         if self.queue.contains(&claim) {
             return Some(Decision::Queued(claim));
+        }
+        // The mark of a routine that was forgotten is gone, so its late requests are known by this.
+        if generation < around.generation && self.mark_of(claim.routine).is_none() {
+            return Some(Decision::Outdated);
         }
         if self.is_one_too_many(claim.routine, around) {
             return Some(Decision::Full(claim));

@@ -43,6 +43,10 @@ pub struct DeviceLeader {
     pub(super) probes: Vec<(NodeId, Probe)>,
     /// True if [`Timer::Resend`] is armed.
     pub(super) resends: bool,
+    /// The generation of its node's site.
+    pub(super) generation: u32,
+    /// The devices of that site which the group does not have yet.
+    pub(super) awaited: Vec<NodeId>,
 }
 
 impl DeviceLeader {
@@ -57,6 +61,8 @@ impl DeviceLeader {
             last: 0,
             probes: state.ids().map(|it| (it, Probe::default())).collect(),
             resends: false,
+            generation: 0,
+            awaited: Vec::new(),
         }
     }
 
@@ -101,6 +107,8 @@ impl DeviceLeader {
             Decision::Full(Claim { routine, .. }) => {
                 out.push(Effect::Event(Event::Full { device, routine }));
             }
+            Decision::Entered | Decision::Exited => self.on_listed(state, device, out),
+            Decision::Forgotten(routine) => self.on_forgotten(routine, device),
             Decision::NoDevice
             | Decision::Granted(_)
             | Decision::Queued(_)
@@ -110,6 +118,7 @@ impl DeviceLeader {
             | Decision::Waits
             | Decision::Waited { .. }
             | Decision::Observed
+            | Decision::Outdated
             | Decision::Nothing => {}
         }
         if verdict.version.is_some()
@@ -128,11 +137,13 @@ impl DeviceLeader {
                 device,
                 claim,
                 patience,
+                generation,
             } => {
                 let update = Update::Lock {
                     device,
                     claim,
                     patience,
+                    generation,
                 };
                 (claim.routine, update)
             }
@@ -183,9 +194,7 @@ impl DeviceLeader {
             return;
         };
         if verdict.decision == Decision::NoDevice {
-            let device = verdict.device;
-            let answer = Answer::NoDevice { device };
-            return out.push(Effect::Answer { to: from, answer });
+            return self.lacks(from, verdict.device, out);
         }
         // Nothing changes, so it is answered as if it had been applied.
         self.on_applied(state, &verdict, out);
@@ -205,8 +214,7 @@ impl DeviceLeader {
             return; // Another question took its place.
         };
         let Some(status) = state.status(device).cloned() else {
-            debug_assert!(false, "the cluster had this device when it was asked");
-            return;
+            return self.lacks(to, device, out); // It left meanwhile.
         };
         let answer = if state.is_held_by(device, claim) {
             Answer::Read {
@@ -234,8 +242,7 @@ impl DeviceLeader {
     fn on_question(&mut self, state: &Devices, question: Question, out: &mut Out) {
         let (to, device, ..) = question;
         if state.status(device).is_none() {
-            let answer = Answer::NoDevice { device };
-            return out.push(Effect::Answer { to, answer });
+            return self.lacks(to, device, out);
         }
         if self.questions.len() >= QUESTIONS
             && let Some((&oldest, _)) = self.questions.nth(0)
@@ -278,7 +285,11 @@ impl DeviceLeader {
     }
 
     pub(super) fn probe(&mut self, device: NodeId) -> Option<&mut Probe> {
-        let at = self.probes.binary_search_by_key(&device, |it| it.0).ok()?;
+        let at = self.place(device).ok()?;
         self.probes.get_mut(at).map(|it| &mut it.1)
+    }
+
+    pub(super) fn place(&self, device: NodeId) -> Result<usize, usize> {
+        self.probes.binary_search_by_key(&device, |it| it.0)
     }
 }

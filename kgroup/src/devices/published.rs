@@ -16,10 +16,14 @@ pub enum Published {
     /// A routine receives a device's status once, from the leader that took the report (CoMesh,
     /// section 4.1; erratum G8).
     ToldOnce,
+    /// An update counts, however old the generation of the site is that it follows. The paper is silent
+    /// about sites that change.
+    AnyGeneration,
 }
 
 selvedge_core::published_rules! {
     unnumbered Unnumbered
     unlabelled Unlabelled
     notified_once ToldOnce
+    any_generation AnyGeneration
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::act::Act;
 use super::config::Limits;
 use super::decision::{Decision, Verdict};
-use super::device::{Device, known_as};
+use super::device::{Device, Terms, known_as};
 #[cfg(feature = "check")]
 use super::published::Published;
 use super::published::Rules;
@@ -24,6 +24,8 @@ pub struct Devices {
     limits: Limits,
     /// In order of ids.
     devices: Vec<Device>,
+    /// The highest generation of a site by which it was changed.
+    generation: u32,
     #[serde(skip)]
     rules: Rules,
 }
@@ -38,7 +40,8 @@ impl Devices {
         ids.dedup();
         Self {
             limits,
-            devices: ids.into_iter().map(Device::new).collect(),
+            devices: ids.into_iter().map(|it| Device::new(it, 0)).collect(),
+            generation: 0,
             rules: Rules::default(),
         }
     }
@@ -60,6 +63,17 @@ impl Devices {
     #[must_use]
     pub const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// The highest generation of a site by which it was changed; 0 before the first change.
+    #[must_use]
+    pub const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// The routines of which a device remembers a claim or a watch; one may come twice.
+    pub fn routines(&self, device: NodeId) -> impl Iterator<Item = GroupId> {
+        self.device(device).into_iter().flat_map(Device::routines)
     }
 
     /// The known status of a device; `None` where the cluster has no such device. O(log n).
@@ -110,10 +124,18 @@ impl Devices {
     #[must_use]
     pub fn judge(&self, update: &Update) -> Option<Verdict> {
         let id = update.device();
-        let Some(device) = self.device(id) else {
-            return Some(Verdict::new(id, Decision::NoDevice));
+        if update
+            .edits()
+            .is_some_and(|it| it < self.terms().generation)
+        {
+            return Some(Verdict::new(id, Decision::Outdated));
+        }
+        let decision = match (update, self.device(id)) {
+            (Update::Enter { .. }, None) | (Update::Exit { .. }, Some(_)) => return None,
+            (Update::Enter { .. }, Some(_)) | (Update::Exit { .. }, None) => Decision::Nothing,
+            (_, None) => Decision::NoDevice,
+            (_, Some(device)) => device.judge(update, self.terms())?,
         };
-        let decision = device.judge(update, self.limits, self.rules)?;
         Some(Verdict::new(id, decision))
     }
 
@@ -126,9 +148,45 @@ impl Devices {
         self.rules
     }
 
+    const fn terms(&self) -> Terms {
+        Terms {
+            limits: self.limits,
+            rules: self.rules,
+            generation: match self.rules.any_generation() {
+                true => 0,
+                false => self.generation,
+            },
+        }
+    }
+
     fn device(&self, id: NodeId) -> Option<&Device> {
-        let at = self.devices.binary_search_by_key(&id, |it| it.id).ok()?;
+        let at = self.place(id).ok()?;
         self.devices.get(at)
+    }
+
+    fn place(&self, id: NodeId) -> Result<usize, usize> {
+        self.devices.binary_search_by_key(&id, |it| it.id)
+    }
+
+    /// Follows a later generation of the site.
+    fn edit(&mut self, generation: u32, update: &Update) -> Verdict {
+        let terms = self.terms();
+        let id = update.device();
+        self.generation = self.generation.max(generation);
+        match (self.place(id), update) {
+            (Err(at), Update::Enter { .. }) => {
+                self.devices.insert(at, Device::new(id, generation));
+                Verdict::new(id, Decision::Entered)
+            }
+            (Ok(at), Update::Exit { .. }) => {
+                self.devices.remove(at);
+                Verdict::new(id, Decision::Exited)
+            }
+            (at, _) => match at.ok().and_then(|at| self.devices.get_mut(at)) {
+                Some(device) => device.apply(update, terms),
+                None => Verdict::new(id, Decision::NoDevice),
+            },
+        }
     }
 }
 
@@ -137,11 +195,15 @@ impl selvedge_replica::State for Devices {
     type Outcome = Verdict;
 
     fn apply(&mut self, update: &Update) -> Verdict {
+        if let Some(generation) = update.edits() {
+            let verdict = self.judge(update);
+            return verdict.unwrap_or_else(|| self.edit(generation, update));
+        }
         let id = update.device();
-        let at = self.devices.binary_search_by_key(&id, |it| it.id);
-        let device = at.ok().and_then(|at| self.devices.get_mut(at));
-        match device {
-            Some(device) => device.apply(update, self.limits, self.rules),
+        let terms = self.terms();
+        let at = self.place(id).ok();
+        match at.and_then(|at| self.devices.get_mut(at)) {
+            Some(device) => device.apply(update, terms),
             None => Verdict::new(id, Decision::NoDevice),
         }
     }

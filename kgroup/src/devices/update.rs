@@ -19,6 +19,8 @@ pub enum Update {
         claim: Claim,
         /// The behaviour if another claim holds the device.
         patience: Patience,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// See [`Request::Release`](crate::Request::Release).
     Release {
@@ -104,6 +106,29 @@ pub enum Update {
         /// The time, including the leaders before, since the last turn in which the command was given.
         waited: Span,
     },
+    /// The site has this device in the cluster.
+    Enter {
+        /// The generation of the site.
+        generation: u32,
+        /// The device.
+        device: NodeId,
+    },
+    /// The site does not have this device in the cluster.
+    Exit {
+        /// The generation of the site.
+        generation: u32,
+        /// The device.
+        device: NodeId,
+    },
+    /// The site does not have this routine: the device is released for good, and not watched.
+    Forget {
+        /// The generation of the site.
+        generation: u32,
+        /// The device.
+        device: NodeId,
+        /// The routine.
+        routine: GroupId,
+    },
 }
 
 impl Update {
@@ -119,7 +144,28 @@ impl Update {
             | Self::Watch { device, .. }
             | Self::TakeOver { device, .. }
             | Self::Settled { device, .. }
-            | Self::Waited { device, .. } => device,
+            | Self::Waited { device, .. }
+            | Self::Enter { device, .. }
+            | Self::Exit { device, .. }
+            | Self::Forget { device, .. } => device,
+        }
+    }
+
+    /// The generation of the site that a change of the site follows.
+    pub(super) const fn edits(&self) -> Option<u32> {
+        match *self {
+            Self::Enter { generation, .. }
+            | Self::Exit { generation, .. }
+            | Self::Forget { generation, .. } => Some(generation),
+            Self::Lock { .. }
+            | Self::Release { .. }
+            | Self::Act { .. }
+            | Self::Acted { .. }
+            | Self::Observed { .. }
+            | Self::Watch { .. }
+            | Self::TakeOver { .. }
+            | Self::Settled { .. }
+            | Self::Waited { .. } => None,
         }
     }
 }

@@ -62,6 +62,7 @@ impl RoutineLeader {
                 device,
                 claim,
                 patience,
+                generation: self.generation,
             };
             self.ask_of(device, lock, out);
         }

@@ -67,6 +67,10 @@ pub(super) enum Task {
 pub struct RoutineLeader {
     pub(super) config: RoutineConfig,
     pub(super) routine: GroupId,
+    /// The generation of its node's site.
+    pub(super) generation: u32,
+    /// The generation of the definition by which it leads.
+    pub(super) since: u32,
     groups: BTreeMap<NodeId, GroupId>,
     /// The devices that a run locks, in the order of ids.
     pub(super) locks: Vec<NodeId>,
@@ -78,7 +82,7 @@ pub struct RoutineLeader {
     pub(super) proposed: Vec<Update>,
     /// The clocks of voters, for each trigger of time: reports of which nothing is decided.
     pub(super) clocks: BTreeMap<(u16, NodeId), Due>,
-    askers: Vec<(Member, TriggerId)>,
+    pub(super) askers: Vec<(Member, TriggerId)>,
     is_armed: bool,
     pub(super) rules: Rules,
     /// Under published rules: the devices that the last try is known to have got.
@@ -102,6 +106,8 @@ impl RoutineLeader {
         Self {
             config,
             routine,
+            generation: 0,
+            since: state.since(),
             groups: definition.devices().into_iter().filter_map(known).collect(),
             locks: definition.locks(),
             unwatched: definition.watches().into_iter().collect(),
@@ -171,7 +177,16 @@ impl RoutineLeader {
             | Decided::Cleared
             | Decided::Held
             | Decided::Steps
-            | Decided::Ends { .. } => {}
+            | Decided::Ends { .. }
+            | Decided::Defined => {}
+        }
+        if self.is_outdated(state) {
+            // The run of a queued trigger has begun, under another definition: the node renews the leader.
+            if matches!(decided, Decided::Ends { .. }) && state.claim(self.routine).is_some() {
+                let instance = state.instance();
+                out.push(Effect::Event(RoutineEvent::Triggered { instance }));
+            }
+            return;
         }
         let before = self.at;
         self.follow(state, out);
@@ -197,6 +212,9 @@ impl RoutineLeader {
         let Request::Trigger(id) = *request else {
             return; // Meant for a group of another kind: the plans differ.
         };
+        if !state.is_defined() {
+            return; // It is asked again.
+        }
         if !state.is_due(&Update::Trigger(id)) {
             return notify(from, id, out);
         }
@@ -243,6 +261,7 @@ impl RoutineLeader {
                 ref status,
                 ..
             } if routine == self.routine => self.on_status(state, device, status, out),
+            Answer::NoDevice { generation, .. } if generation < self.generation => {} // It asks again.
             Answer::NoDevice { .. } => self.on_no_device(state, device, out),
             // A claim that waits asks again on each tick: the grant may be lost.
             Answer::Queued { .. }
@@ -435,7 +454,7 @@ const fn device_of(answer: &Answer) -> Option<NodeId> {
         | Answer::Acted { device, .. }
         | Answer::Read { device, .. }
         | Answer::Status { device, .. }
-        | Answer::NoDevice { device } => Some(device),
+        | Answer::NoDevice { device, .. } => Some(device),
         Answer::Triggered(_) | Answer::Counted(_) | Answer::Store(_) => None,
     }
 }

@@ -31,6 +31,11 @@ pub enum Published {
     EachLeaderStarts,
     /// A leader's own clock decides that an occurrence has come, and the group remembers it.
     OneClock,
+    /// A definition takes its place at once, also while the routine runs. The paper is silent about
+    /// routines that change.
+    DefinesAtOnce,
+    /// A definition counts, however old the generation of its site is.
+    DefinesLate,
 }
 
 selvedge_core::published_rules! {
@@ -42,6 +47,8 @@ selvedge_core::published_rules! {
     retriggers_anew RetriggersAnew
     each_leader_starts EachLeaderStarts
     one_clock OneClock
+    defines_at_once DefinesAtOnce
+    defines_late DefinesLate
 }
 
 impl Rules {

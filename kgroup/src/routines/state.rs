@@ -1,5 +1,6 @@
 //! The replicated state of a routine's group.
 
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -115,6 +116,13 @@ pub enum Update {
     /// An occurrence of a trigger of time has come: nothing changes unless it is later than the last
     /// one.
     Due(Due),
+    /// The site has another definition. A present run ends under the one before.
+    Define {
+        /// The generation of the site: nothing changes unless it is higher than the last one.
+        generation: u32,
+        /// The definition in bytes: nothing changes if a group cannot run it.
+        definition: Vec<u8>,
+    },
 }
 
 /// The effect of a trigger.
@@ -176,36 +184,51 @@ pub enum Decided {
         /// The number of the run.
         instance: u64,
     },
+    /// It has another definition, or gets one after the present run.
+    Defined,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Observed {
+pub(super) struct Observed {
     device: NodeId,
     status: Status,
+}
+
+/// What is known of the devices of a clause at first.
+pub(super) fn observes(definition: &Definition) -> Vec<Observed> {
+    let observe = |device| Observed {
+        device,
+        status: Status::default(),
+    };
+    definition.watches().into_iter().map(observe).collect()
 }
 
 /// The state of a routine's group: replicated.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RoutineState {
-    definition: Definition,
+    pub(super) definition: Definition,
+    /// The generation of the site that brought the definition.
+    pub(super) since: u32,
+    /// The definition that follows after the present run, and its generation.
+    pub(super) pending: Option<Box<(u32, Definition)>>,
     /// The present run, or the last one: 0 before the first.
-    instance: u64,
-    stage: Stage,
+    pub(super) instance: u64,
+    pub(super) stage: Stage,
     /// The decided time for which the command of the present step has held its device.
     held: Span,
     /// A run follows the present one.
     is_queued: bool,
     /// The devices of the clause, in the order of their ids.
-    observed: Vec<Observed>,
+    pub(super) observed: Vec<Observed>,
     /// True if the clause is known to be true.
-    is_true: bool,
+    pub(super) is_true: bool,
     /// The last triggers, the oldest first.
     triggers: Vec<TriggerId>,
     /// The last decided occurrence of each trigger of time.
     pub(super) marks: Vec<Option<u64>>,
     report: Option<Report>,
     #[serde(skip)]
-    rules: Rules,
+    pub(super) rules: Rules,
 }
 
 impl RoutineState {
@@ -215,14 +238,16 @@ impl RoutineState {
     /// The reason why a group cannot run it.
     pub fn new(definition: Definition) -> Result<Self, ConfigError> {
         definition.check()?;
-        let observe = |device| Observed {
-            device,
-            status: Status::default(),
-        };
-        Ok(Self {
-            observed: definition.watches().into_iter().map(observe).collect(),
+        Ok(Self::begin_with(definition))
+    }
+
+    pub(super) fn begin_with(definition: Definition) -> Self {
+        Self {
+            observed: observes(&definition),
             marks: vec![None; definition.triggers.len()],
             definition,
+            since: 0,
+            pending: None,
             instance: 0,
             stage: Stage::NotTriggered,
             held: Span::ZERO,
@@ -231,7 +256,7 @@ impl RoutineState {
             triggers: Vec::new(),
             report: None,
             rules: Rules::default(),
-        })
+        }
     }
 
     /// The same under rules that do not hold up. For checks only.
@@ -326,6 +351,12 @@ impl RoutineState {
     /// Returns true if an update changes anything.
     pub(crate) fn is_due(&self, update: &Update) -> bool {
         match *update {
+            Update::Define {
+                generation,
+                ref definition,
+            } => self.judge_define(generation, definition).is_some(),
+            // What is asked before is asked again.
+            _ if !self.is_defined() => false,
             Update::Observed { device, ref status } => {
                 let known = self.observed(device);
                 known.is_some_and(|it| it.version < status.version)
@@ -469,6 +500,7 @@ impl RoutineState {
     fn on_released(&mut self) -> Decided {
         let instance = self.instance;
         self.stage = Stage::NotTriggered;
+        self.take_pending();
         if core::mem::take(&mut self.is_queued) {
             self.begin();
         }
@@ -484,6 +516,7 @@ impl selvedge_replica::State for RoutineState {
     fn apply(&mut self, update: &Update) -> Decided {
         if !self.is_due(update) {
             return match *update {
+                _ if !self.is_defined() => Decided::Nothing,
                 Update::Trigger(id) => Decided::Triggered { id, taken: None },
                 Update::Due(due) => Decided::Due {
                     due,
@@ -497,7 +530,8 @@ impl selvedge_replica::State for RoutineState {
                 | Update::Cleared { .. }
                 | Update::StepDone { .. }
                 | Update::Held { .. }
-                | Update::Released { .. } => Decided::Nothing,
+                | Update::Released { .. }
+                | Update::Define { .. } => Decided::Nothing,
             };
         }
         match *update {
@@ -532,6 +566,10 @@ impl selvedge_replica::State for RoutineState {
                 Decided::Held
             }
             Update::Released { .. } => self.on_released(),
+            Update::Define {
+                generation,
+                ref definition,
+            } => self.on_define(generation, definition),
         }
     }
 }

@@ -123,9 +123,10 @@ fn daily(trigger: &Trigger<State>, clock: &WallClock) -> Option<(Days, u64)> {
 
 impl Definition {
     /// The latest occurrence of a trigger that has come by a clock.
-    pub(crate) fn due(&self, trigger: u16, clock: &WallClock) -> Option<Due> {
+    fn due(&self, trigger: u16, clock: &WallClock) -> Option<Due> {
         let latest = latest(self.triggers.get(usize::from(trigger))?, clock)?;
         Some(Due {
+            since: 0,
             trigger,
             occurrence: latest.number,
             is_late: latest.since > self.lateness,
@@ -169,10 +170,18 @@ impl RoutineState {
         self.marks.get(usize::from(trigger)).copied().flatten()
     }
 
+    /// The latest occurrence of a trigger that has come by a clock.
+    pub(crate) fn due(&self, trigger: u16, clock: &WallClock) -> Option<Due> {
+        let since = self.since();
+        let due = self.definition().due(trigger, clock)?;
+        Some(Due { since, ..due })
+    }
+
     /// Returns true if this occurrence is later than the last decided one.
     pub(super) fn has_not_come(&self, due: Due) -> bool {
         let mark = self.marks.get(usize::from(due.trigger));
-        mark.is_some_and(|mark| *mark < Some(due.occurrence))
+        // Another definition counts its occurrences in another way.
+        due.since == self.since && mark.is_some_and(|mark| *mark < Some(due.occurrence))
     }
 
     /// The group decides that an occurrence has come.

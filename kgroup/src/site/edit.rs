@@ -177,7 +177,11 @@ impl Site {
     /// Returns true if it differs in the generation at most.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let generation = other.generation;
-        *other == Self { generation, ..self.clone() }
+        *other
+            == Self {
+                generation,
+                ..self.clone()
+            }
     }
 
     /// Checks nodes, settings and routines.

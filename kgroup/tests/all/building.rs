@@ -168,7 +168,11 @@ impl Building {
     pub(crate) fn deliver(&mut self, from: Member, to: usize, item: Item<Update, Payload>) {
         let plan = self.site.plan().unwrap().digest();
         let items = [item].into_iter().collect();
-        let message = Message { plan, generation: 0, items };
+        let message = Message {
+            plan,
+            generation: 0,
+            items,
+        };
         let input = Input::Message { from, message };
         let taken = self.net.with(to, |node, cx| node.handle(input, cx));
         taken.unwrap();

@@ -166,6 +166,7 @@ fn lock(device: NodeId, claim: Claim) -> Request {
         device,
         claim,
         patience: Patience::Queues,
+        generation: 0,
     }
 }
 

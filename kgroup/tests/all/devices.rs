@@ -284,6 +284,7 @@ impl History {
         match self.rng.below(13) {
             0..4 => Update::Lock {
                 device,
+                generation: 0,
                 claim,
                 patience: match self.rng.below(4) {
                     0 => Patience::Leaves,

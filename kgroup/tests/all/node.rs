@@ -92,7 +92,11 @@ impl Alone {
     fn receive(&mut self, from: Member, item: Item<Update, Payload>) {
         let plan = self.driver.machine().groups().plan().digest();
         let items = [item].into_iter().collect();
-        let message = Message { plan, generation: 0, items };
+        let message = Message {
+            plan,
+            generation: 0,
+            items,
+        };
         self.input(Input::Message { from, message });
     }
 

@@ -304,11 +304,13 @@ fn a_device_without_a_group_ends_the_run_and_holds_nothing_up() {
     bench.trigger(1);
     bench.grant(1);
     let device = NodeId(2);
-    bench.receive(2, Answer::NoDevice { device });
+    let generation = 0;
+    bench.receive(2, Answer::NoDevice { device, generation });
     assert_eq!(bench.state.report().unwrap().end, End::NoDevice { device });
     let claim = bench.claim();
     bench.released(1, claim);
-    bench.receive(2, Answer::NoDevice { device });
+    let generation = 0;
+    bench.receive(2, Answer::NoDevice { device, generation });
     assert_eq!(*bench.state.stage(), Stage::NotTriggered);
 }
 

@@ -35,6 +35,7 @@ fn items() -> Vec<Item<Update, Payload>> {
         device: NodeId(101),
         claim: CLAIM,
         patience: Patience::Queues,
+        generation: 0,
     };
     let answer = selvedge_kgroup::Answer::Status {
         device: NodeId(101),
@@ -84,13 +85,14 @@ fn items() -> Vec<Item<Update, Payload>> {
 fn the_bytes_of_a_message_stay_the_same() {
     let message = Sent {
         plan: 0x0102_0304,
+        generation: 0,
         items: items().into_iter().collect(),
     };
     let bytes = postcard::to_allocvec(&message).unwrap();
     assert_eq!(bytes.len(), message.encoded_len());
-    let head = [132, 134, 136, 8, 6];
+    let head = [132, 134, 136, 8, 0, 6];
     let replica = [0, 4, 2, 10, 9];
-    let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0];
+    let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0, 0];
     let notify = [2, 4, 6, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
     let places = [3, 4, 4, 1, 7, 3, 7, 8, 9];
     let inquire = [4, 4, 2];
@@ -108,14 +110,15 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
     let outcome = Outcome::Done;
     let waited = Span::secs(3);
     let value = || State::from("on");
-    let updates: [(devices::Update, &[u8]); 9] = [
+    let updates: [(devices::Update, &[u8]); 12] = [
         (
             devices::Update::Lock {
                 device,
                 claim,
                 patience: Patience::Queues,
+                generation: 3,
             },
-            &[0, 101, 13, 172, 2, 1, 0],
+            &[0, 101, 13, 172, 2, 1, 0, 3],
         ),
         (
             devices::Update::Release { device, claim },
@@ -183,6 +186,28 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
             },
             &[8, 101, 5, 2, 192, 141, 183, 1],
         ),
+        (
+            devices::Update::Enter {
+                generation: 3,
+                device,
+            },
+            &[9, 3, 101],
+        ),
+        (
+            devices::Update::Exit {
+                generation: 3,
+                device,
+            },
+            &[10, 3, 101],
+        ),
+        (
+            devices::Update::Forget {
+                generation: 3,
+                device,
+                routine: CLAIM.routine,
+            },
+            &[11, 3, 101, 13],
+        ),
     ];
     for (update, expected) in updates {
         let update = Update::Devices(update);
@@ -197,6 +222,12 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
     });
     let bytes = postcard::to_allocvec(&held).unwrap();
     assert_eq!(bytes, [1, 8, 172, 2, 2, 192, 141, 183, 1]);
+    let define = Update::Routine(routines::Update::Define {
+        generation: 300,
+        definition: vec![7, 200],
+    });
+    let bytes = postcard::to_allocvec(&define).unwrap();
+    assert_eq!(bytes, [1, 10, 172, 2, 2, 7, 200]);
 }
 
 /// A state is sent whole to new members, with the command that is under way, its turn and its hold.
@@ -209,6 +240,7 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
             device,
             claim,
             patience: Patience::Queues,
+            generation: 3,
         },
         devices::Update::Act {
             device,
@@ -246,9 +278,19 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
     let status = [0, 0, 0];
     let act = [1, 1, 13, 172, 2, 1, 2, 1, 2, b'o', b'n', 0, 8, 0, 1];
     let settles = [192, 141, 183, 1, 1, 1, 0];
-    let device = [1, 101];
+    let device = [1, 101, 0];
     let watchers = [0];
-    let parts: [&[u8]; 7] = [&limits, &device, &lock, &status, &act, &settles, &watchers];
+    let generation = [0];
+    let parts: [&[u8]; 8] = [
+        &limits,
+        &device,
+        &lock,
+        &status,
+        &act,
+        &settles,
+        &watchers,
+        &generation,
+    ];
     assert_eq!(bytes, parts.concat());
     assert_eq!(postcard::from_bytes::<Devices>(&bytes).unwrap(), state);
 }
@@ -263,6 +305,7 @@ fn a_message_of_another_site_or_of_nobody_is_refused() {
     let mut step = |from, plan, items: Vec<_>| {
         let message = Sent {
             plan,
+            generation: 0,
             items: items.into_iter().collect(),
         };
         let input = Input::Message { from, message };
@@ -347,6 +390,7 @@ fn garbage_changes_little() {
         let from = Member::new(u64::from(rng.next_u32() % 8), rng.next_u32() % 2);
         let message = Sent {
             plan,
+            generation: 0,
             items: [item].into_iter().collect(),
         };
         let input = Input::Message { from, message };

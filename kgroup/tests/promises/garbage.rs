@@ -122,7 +122,11 @@ impl World {
                 ),
             };
             let items = [item].into_iter().collect();
-            let message = Message { plan, generation: 0, items };
+            let message = Message {
+                plan,
+                generation: 0,
+                items,
+            };
             self.lies += 1;
             self.input(to, Input::Message { from, message });
         }

@@ -163,7 +163,7 @@ impl World {
                     (!is_latest).then(|| format!("{device:?} is {status:?}, seen {observed:?}"))
                 })
             }
-            Some(GroupState::Map(_)) => None,
+            Some(GroupState::Map(_) | GroupState::Registry(_)) => None,
             None => Some("no node holds it".into()),
         }
     }

@@ -71,7 +71,10 @@ impl World {
     /// members is under way: that change would count on their former lives.
     fn may_forget(&self, seat: usize) -> bool {
         let me = self.mesh.seat(seat).map(Seat::me).unwrap_or_default();
-        self.watch.settings.groups().all(|group| {
+        let registry = Some(GroupId::REGISTRY);
+        let registry = registry.filter(|it| self.watch.oracle.configuration(*it).is_some());
+        let mut groups = self.watch.settings.groups().chain(registry);
+        groups.all(|group| {
             let Some(newest) = self.watch.oracle.configuration(group) else {
                 return false;
             };

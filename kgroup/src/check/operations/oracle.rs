@@ -232,7 +232,7 @@ impl Oracle {
     fn devices_of(&self, device: NodeId) -> Option<&crate::devices::Devices> {
         match self.held(self.site.cluster_of(device)?)? {
             GroupState::Devices(devices) => Some(devices),
-            GroupState::Routine(_) | GroupState::Map(_) => None,
+            GroupState::Routine(_) | GroupState::Map(_) | GroupState::Registry(_) => None,
         }
     }
 

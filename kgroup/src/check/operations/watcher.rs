@@ -69,7 +69,11 @@ impl Watcher {
             },
             Event::Triggered { routine, id } => self.asked.on_triggered(at, *routine, *id),
             Event::Map { event, .. } => self.asked.on_map(at, event, self.oracle.map()),
-            Event::Leading { .. } | Event::Deposed { .. } | Event::Groups(_) => Ok(()),
+            Event::Leading { .. }
+            | Event::Deposed { .. }
+            | Event::Site { .. }
+            | Event::OtherSite { .. }
+            | Event::Groups(_) => Ok(()),
         }
     }
 

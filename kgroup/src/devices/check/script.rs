@@ -224,6 +224,7 @@ impl Script {
                     device,
                     claim,
                     patience: self.play.patience,
+                    generation: 0,
                 }));
             }
             Stage::Executes => {

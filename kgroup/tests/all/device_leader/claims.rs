@@ -14,6 +14,7 @@ fn leaves(claim: Claim) -> Request {
         device: LAMP,
         claim,
         patience: Patience::Leaves,
+        generation: 0,
     }
 }
 

@@ -138,6 +138,7 @@ fn an_impatient_claim_leaves_and_nothing_remains_of_it() {
         device: LAMP,
         claim: two,
         patience: Patience::Leaves,
+        generation: 0,
     });
     let busy = Answer::Busy {
         device: LAMP,

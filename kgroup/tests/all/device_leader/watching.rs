@@ -85,7 +85,13 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
     let notified = bench.ask(question(NOWHERE));
     assert_eq!(
         notified,
-        [notify(HERE, Answer::NoDevice { device: NOWHERE })]
+        [notify(
+            HERE,
+            Answer::NoDevice {
+                device: NOWHERE,
+                generation: 0
+            }
+        )]
     );
     assert_eq!(bench.ask(question(LAMP)), [Effect::Read(1)]);
     assert_eq!(bench.ask(question(LAMP)), [Effect::Read(2)]);
@@ -183,7 +189,10 @@ fn devices_are_found_in_whatever_order_they_are_named() {
 #[test]
 fn a_device_that_is_not_there_is_named() {
     let mut bench = Bench::new(Limits::new());
-    let answer = Answer::NoDevice { device: NOWHERE };
+    let answer = Answer::NoDevice {
+        device: NOWHERE,
+        generation: 0,
+    };
     for request in [
         lock(NOWHERE, claim(1, 1)),
         release(NOWHERE, claim(1, 1)),

@@ -25,7 +25,10 @@ fn read(claim: Claim, step: u16, value: &str) -> Answer {
 
 const fn no_device(device: u64) -> Answer {
     let device = NodeId(device);
-    Answer::NoDevice { device }
+    Answer::NoDevice {
+        device,
+        generation: 0,
+    }
 }
 
 #[test]

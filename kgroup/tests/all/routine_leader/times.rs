@@ -17,6 +17,7 @@ impl Bench {
     /// A clock of a node shows this occurrence. Answers are not looked at.
     fn report(&mut self, node: u64, occurrence: u64, is_late: bool) {
         let due = Due {
+            since: 0,
             trigger: 0,
             occurrence,
             is_late,
@@ -77,6 +78,7 @@ fn a_node_that_does_not_vote_and_an_unknown_trigger_are_not_counted() {
     bench.report(7, 4, false);
     assert_eq!(bench.state.occurrence(0), None);
     let due = Due {
+        since: 0,
         trigger: 1,
         occurrence: 4,
         is_late: false,

@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_groups::{GroupId, Node, Place, Policy, Selection, Weight};
+use selvedge_groups::{Begins, GroupId, Node, Place, Policy, Selection, Weight};
 use selvedge_kgroup::devices::Limits;
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{ConfigError, GroupState, Site};
@@ -156,13 +156,17 @@ fn what_a_site_has_in_generation_0_is_founding() {
     let map = GroupId::map("doors", &Sha256Sortition);
     let founding = [old, new, removed, added, map].map(|it| site.is_founding(it));
     assert_eq!(founding, [true, false, true, false, false]);
-    let held = |group| match site.begin(group) {
+    let begins = |group| match site.is_founding(group) {
+        true => site.begin(group),
+        false => GroupState::begin_later(&site, group, 0),
+    };
+    let held = |group| match begins(group) {
         Some(GroupState::Devices(devices)) => devices.ids().collect::<Vec<_>>(),
         other => panic!("{other:?}"),
     };
     assert_eq!(held(old), [NodeId(1), NodeId(2)]);
     assert_eq!(held(new), []);
-    assert!(site.begin(added).is_some());
+    assert!(begins(added).is_some());
     let anew = site.with_generation(0);
     assert!([old, new, added].into_iter().all(|it| anew.is_founding(it)));
 }
