@@ -3,13 +3,17 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Input, Span};
+use selvedge_core::{Context, Input, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Voter};
 
 use crate::GroupId;
+use crate::part::Part;
 use crate::plan::stagger;
 use crate::state::Carried;
-use crate::{Begins, Groups, Item, Timer};
+use crate::{Begins, Event, Groups, Item, Timer};
+
+/// After standing this often without a leader, a member takes its group for lost.
+const IN_VAIN: u8 = 8;
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Begins an epoch, at the host's command. An earlier one than before is taken, too: a host may
@@ -19,6 +23,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.epoch = epoch;
+        self.report_lost_quorums(cx);
         self.leader_hints.grow_old();
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
@@ -36,6 +41,28 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
+        }
+    }
+
+    /// Reports groups without a quorum: most of their members failed or left, or a member has stood
+    /// in vain for long.
+    fn report_lost_quorums(&self, cx: &mut Context<'_, Self>) {
+        let is_lost = |part: &Part<S>| {
+            let configuration = part.replica.configuration();
+            let is_member = part.is_named() && !configuration.voters.is_empty();
+            is_member && (part.stood >= IN_VAIN || !self.has_quorum(configuration))
+        };
+        let own = self.parts.iter().filter(|it| is_lost(it.1)).map(|it| *it.0);
+        let ended = |ids: &[NodeId]| {
+            let ended = ids.iter().filter(|it| self.has_ended(**it)).count();
+            2 * ended >= ids.len() && ended > 0
+        };
+        let hinted = self.leader_hints.places().filter(|it| ended(it.1));
+        let hinted = hinted
+            .map(|it| it.0)
+            .filter(|it| !self.parts.contains_key(it));
+        for group in own.chain(hinted) {
+            cx.event(Event::QuorumLost(group));
         }
     }
 

@@ -123,6 +123,10 @@ pub enum Event<S: State, P> {
         /// True if it is the proposed one. Else another one was decided before.
         is_decided: bool,
     },
+    /// No quorum of a group is here as an epoch begins, as far as this node knows: a member of it,
+    /// or a node that remembers its place. If it stays so, [`Command::BeginAnew`] has the group begin
+    /// anew, without what it held.
+    QuorumLost(GroupId),
     /// This node has entered a group.
     Entered(GroupId),
     /// This node is no longer in a group, and no longer holds its state.

@@ -172,6 +172,12 @@ impl<P> LeaderHints<P> {
         self.entries.get(&group).map(|it| &it.hint)
     }
 
+    /// The members of groups, as other nodes sent them.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (GroupId, &[NodeId])> {
+        let entries = self.entries.iter();
+        entries.map(|(group, it)| (*group, it.hint.members.as_slice()))
+    }
+
     /// Ages all hints at the beginning of an epoch: they count less.
     pub(crate) fn grow_old(&mut self) {
         for entry in self.entries.values_mut() {

@@ -4,7 +4,9 @@
 //!
 //! A [`Plan`] has the nodes and the settings by which groups are chosen from them. A state
 //! implements [`Begins`], which names the groups and the first state of each. [`Groups`] is the
-//! part of one node in all of them. Where places are known, most members of a group are near one of
+//! part of one node in all of them. A state can have a [registry](registry::Registry) beside its other
+//! groups: then the site changes while they run, and groups begin among nodes that are here. Where
+//! places are known, most members of a group are near one of
 //! its devices, drawn for each epoch ([`Policy`]), and a node of more [`Weight`] is in more groups.
 //! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls
 //! such a group a k-group; its devices and routines are `selvedge-kgroup`.
@@ -13,7 +15,7 @@
 //!
 //! | promise | under which assumption |
 //! |---|---|
-//! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Start::Fresh`] once in a generation of the plan |
+//! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Start::Fresh`] once; [`Command::BeginAnew`] is given for lost groups alone |
 //! | groups of two plans never mix | their digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
 //! | a group gets a leader, and a question from any node reaches it, if it is asked again | a quorum of it is present; messages get through infinitely often; lists become alike, and no longer have nodes that fail; a founder, or a node that both lists name, knows the group |
@@ -23,6 +25,11 @@
 //! | a member that slept or was cut off gives up a configuration that has ended | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
 //! | all nodes may lose power at once, and groups go on from their stored states | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
+//! | one site is decided in each generation; each node takes it once, and none takes an earlier one again | the state has a registry |
+//! | all nodes take a site that was decided, and groups that are new in it begin | a quorum of the registry is present; messages get through infinitely often |
+//! | a group that is new in a site, or begins with its first question, begins among nodes that are here; a founder that loses its memory founds it no second time | the state has a registry, of which a quorum is present |
+//! | members that the site has no more are replaced | a quorum of their group is present |
+//! | a group that begins anew shares no decision with its former beginning | fewer than 64 beginnings, each with fewer than 2^22 changes of members |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
 //!
 //! # Accepted messages
@@ -49,8 +56,9 @@
 //! - That a group goes on when more than f of its members lose their memory at once; hosts that
 //!   store facts lose none. A node that a link names counts as a member from then on. The leader
 //!   names a node in the life in which it has just answered; if it begins again without its memory
-//!   before it has the state, it is one of the f until it is named again. Begin with another digest
-//!   of the plan ([`Plan::with`]) when a group is lost.
+//!   before it has the state, it is one of the f until it is named again. A group that is lost
+//!   begins anew by [`Command::BeginAnew`], without what it held; without a registry, all groups
+//!   begin anew under a plan with another digest ([`Plan::with`]).
 //! - Progress where a limit is too low: a node without room for a group is passed over
 //!   ([`Config::groups`]), and an update that is longer than a [frame](Plan::with_frame_budget) is never decided.
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
@@ -63,6 +71,28 @@
 //! plan alone, and a node founds a group once: it stores its facts, or begins with
 //! [`Start::Restarted`]. A node that left a group keeps the number of the last configuration that it
 //! knew, so it never takes a former one in which it could vote a second time.
+//!
+//! # Sites that change
+//!
+//! The registry is one group more, of up to 15 members, for a state with
+//! [`Begins::HAS_REGISTRY`]. Its state is a [`Registry`](registry::Registry): the encoded site of
+//! the present generation, and the first members of each group that generation 0 does not found.
+//! It begins when it is first needed.
+//!
+//! [`Command::ChangeSite`] sends a site to it part by part, since a site is longer than a frame, and
+//! commits it as a whole, if no other one was decided meanwhile. Each message names the generation of
+//! its sender's site; a node that receives a later one asks the sender for its site, part by part. So
+//! a node that was away takes the site when it meets any node that has it. A node whose program
+//! has a site of a later generation founds nothing, and takes the site of the others first.
+//!
+//! A group that is new in a site begins when the registry has decided its first members: nodes that
+//! are here, each named in its present life. So a founder that restarts without its memory has no
+//! vote in the group, and a question that finds no group has it begin once. Groups that are not in
+//! the site any more end where the site arrives.
+//!
+//! A group that has lost its memory begins anew by the same decision. The configurations of its
+//! next beginning have higher numbers than all of the former one, whose members leave it as soon as
+//! they receive such a number.
 //!
 //! # A group of three
 //!
@@ -176,6 +206,8 @@
 //! | a group more | 1 hash and O(n) comparisons of numbers |
 //! | a decision of a group | 2(k - 1) messages among k members |
 //! | a question to a leader that is known | a message; else one to each node that may know it |
+//! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
+//! | a group that begins with its first question | a decision of the registry before its own first one |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features

@@ -19,7 +19,9 @@
 //! | an occurrence of a [trigger of time](routines::Definition::with_trigger) starts its routine once: at most once for any leaders and any clocks; not before it has come by a right clock; and if no quorum was there, late or not at all | see [`routines`]: of 2f + 1 members at most f have a wrong clock or are away, and right clocks differ by less than [`lateness`](routines::Definition::lateness) |
 //! | a command reaches its device at least once, or at most once, as its delivery requires (erratum G7) | see [`Delivery`] |
 //! | groups go on where f of 2f + 1 members fail, or all nodes lose power at once; maps | see [`selvedge_groups`] and its [`store`](selvedge_groups::store) |
-//! | sites that differ refuse each other | the digests differ (32 bits) |
+//! | buildings that began with different sites refuse each other | the digests differ (32 bits) |
+//! | nodes, devices, routines and maps are added, moved and removed while the building runs: in each generation one site is decided, all nodes take it, and the groups of clusters and routines follow by decisions of their own | a quorum of the [registry](selvedge_groups::registry) is present |
+//! | a run that is in progress ends under the definition with which it began; what a removed routine holds is released, and its commands reach no device after that | each cluster's leader takes the site |
 //! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
 //! Not promised:
@@ -31,8 +33,11 @@
 //!   receives the status when it asks, and no later change.
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again
 //!   and again: they back off, by chance.
-//! - The promises that [groups](selvedge_groups) do not make. When a group has lost its memory for
-//!   good, give the site another origin: [`Site::with_origin`].
+//! - The promises that [groups](selvedge_groups) do not make. A group that has lost its memory for
+//!   good begins anew by [`Command::BeginAnew`]. A cluster forgets its locks then: a run that held one
+//!   of its devices gives it no further command, and another run may have the device before the first
+//!   one ends. A routine may run a second time for an occurrence or a trigger from before.
+//! - That a site changes where the registry has no quorum.
 //! - Protection against nodes that lie, except that memory and frames stay bounded.
 //!
 //! # Why it is safe
@@ -143,8 +148,9 @@
 //! | when | it |
 //! |---|---|
 //! | it stores facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) in each life, with an incarnation of its own, and [folds](selvedge_core::durable::Durable::fold) all facts before the first input; see below. Then [`Command::SetEpoch`] |
-//! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a site of one origin; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
+//! | it stores no facts, and starts | passes [`Start::Fresh`](selvedge_groups::Start::Fresh) once in a building; else [`Start::Restarted`](selvedge_groups::Start::Restarted), as also after a loss of its facts. Then [`Command::SetEpoch`] |
 //! | an epoch begins by its clock (the paper: each minute) | [`Command::SetEpoch`] with the epoch's number |
+//! | [`Event::Site`] reports another site | talks to the devices of that: pings and commands name only those |
 //! | it begins, its clock or its zone is set, or a local day has begun | [`Command::SetClock`], if the site has triggers of time: before it lets timers that are due expire, for summer time may have ended. The host's rules decide about zones |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
 //! | membership reports a node | passes it on |
@@ -159,6 +165,18 @@
 //! these under their old names. Facts of one group are independent of those of another group, and
 //! [`Groups::stored`](selvedge_groups::Groups::stored) returns a few facts that replace all earlier
 //! ones. They belong to one site; others refuse them.
+//!
+//! # Sites that change
+//!
+//! A [`Site`] is a value, and an edit of it another value. A building begins with the site of generation
+//! 0, alike on all nodes. [`Command::ChangeSite`] has the building take another one, at any node; what
+//! both have in common keeps its group and its state. A node may also begin with a site of a later
+//! [generation](Site::with_generation): it takes the site of the others first, and proposes its own if
+//! that is later. So a rolling restart of all nodes with a later site is one change. A node that is new
+//! waits until the others have a site that names it.
+//!
+//! Where both have one generation and differ, or a setting differs that cannot change while groups
+//! run, [`Event::OtherSite`] reports it, and the node goes on with the site of the others.
 //!
 //! # Cost
 //!

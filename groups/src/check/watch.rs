@@ -203,6 +203,7 @@ impl Observer<Inner> for Watch {
             | Event::Left(_)
             | Event::Site { .. }
             | Event::Proposed { .. }
+            | Event::QuorumLost(_)
             | Event::Unplaced { .. } => {}
         }
     }

@@ -504,6 +504,18 @@ fn a_group_that_lost_its_memory_begins_anew_once_by_command() {
     town.stop(members[1]);
     town.run(Span::secs(5));
     assert!(town.leaders(MAP).is_empty());
+    let is_lost = |it: &(u64, Event<Held, u64>)| matches!(it.1, Event::QuorumLost(MAP));
+    assert!(!town.events.iter().any(is_lost));
+    for id in 1..=7 {
+        town.input(id, Input::Command(Command::SetEpoch(2)));
+    }
+    let reports: BTreeSet<u64> = town
+        .events
+        .iter()
+        .filter(|it| is_lost(it))
+        .map(|it| it.0)
+        .collect();
+    assert!(reports.contains(&members[2]), "{reports:?}");
     let asker = *town.nodes.keys().find(|it| **it != members[2]).unwrap();
     for _ in 0..3 {
         town.input(asker, Input::Command(Command::BeginAnew(MAP)));
