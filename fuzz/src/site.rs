@@ -9,9 +9,10 @@ use selvedge_kgroup::{GroupState, Site};
 const MOST: usize = 64;
 
 /// Reads `data` as a site: settings, nodes and devices with places, and the number of devices that
-/// share a group.
+/// share a group; and as the encoding of a site.
 ///
 /// For any bytes, the site is refused with an error, or it has a plan, and:
+/// - its encoding is decoded as the same site, and a site that is decoded has the encoding from which it came;
 /// - each device is in one group of the site;
 /// - a group that can be chosen has 2f + 1 different nodes of the site, and the order of the nodes does not
 ///   change it.
@@ -19,6 +20,10 @@ const MOST: usize = 64;
 /// # Panics
 /// When one of these does not hold.
 pub fn site(data: &[u8]) {
+    if let Ok(site) = Site::decode(data) {
+        assert_eq!(site.encode(), data, "another encoding");
+        assert!(site.plan().is_ok(), "a decoded site without a plan");
+    }
     let _short = read(&mut Unstructured::new(data));
 }
 
@@ -48,6 +53,7 @@ fn read(bytes: &mut Unstructured<'_>) -> Result<()> {
         return Ok(());
     };
     assert!(site.plan().is_ok(), "a site without a plan");
+    assert_eq!(Site::decode(&site.encode()).as_ref(), Ok(&site));
     for (device, _) in devices {
         let group = site.cluster_of(device);
         let is_known = group.is_some_and(|it| site.groups().any(|known| known == it));

@@ -103,7 +103,7 @@ pub enum ConfigError {
     },
     /// A setting differs that stays as it is while groups run.
     #[error(
-        "{setting} is {found}, and {running} in the running site: set it to {running}, or begin all groups anew"
+        "{setting} is {found}, and {running} in the running site: set it to {running}, or found another site"
     )]
     Fixed {
         /// The name of the setting.
@@ -115,7 +115,7 @@ pub enum ConfigError {
     },
     /// The rule that chooses members differs, which stays as it is while groups run.
     #[error(
-        "the selection is {found:?}, and {running:?} in the running site: set it to that, or begin all groups anew"
+        "the selection is {found:?}, and {running:?} in the running site: set it to that, or found another site"
     )]
     Selection {
         /// The rule of the site that is to follow.
@@ -124,7 +124,7 @@ pub enum ConfigError {
         running: Selection,
     },
     /// No number is left.
-    #[error("all {kind} up to {max} were used: begin all groups anew with another site", max = u32::MAX)]
+    #[error("all {kind} up to {max} were used: found another site", max = u32::MAX)]
     Exhausted {
         /// The numbers: those of clusters, of routines or of generations.
         kind: &'static str,

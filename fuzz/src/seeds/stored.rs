@@ -6,7 +6,7 @@ use selvedge_core::{Driver, Effect, Input, Time};
 use selvedge_replica::{Command, Config, Configuration, Event, Fact, Replica, Stored};
 
 use super::Seed;
-use crate::group_facts::Run;
+use crate::group_facts::{Run, coordination};
 use crate::stored_facts::{FIRST, Sum};
 
 pub(super) fn seeds() -> Vec<Seed> {
@@ -51,6 +51,9 @@ pub(super) fn seeds() -> Vec<Seed> {
             .take(1_024)
             .map(|at| at.wrapping_mul(step));
         seeds.push(seed("site", &format!("step-{step}"), bytes.collect()));
+    }
+    if let Some(of_groups) = coordination() {
+        seeds.push(seed("site", "encoded", of_groups.site.encode()));
     }
     seeds
 }

@@ -108,8 +108,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     let mut stored = None;
     let mut has_times = false;
     if let Some((coordination, _)) = setup.coordination {
-        let mut routines = coordination.site.routines();
-        has_times = routines.any(|it| !it.1.triggers.is_empty());
+        has_times = (coordination.site.routines()).any(|it| !it.1.triggers.is_empty());
         let mut coordination = held_to(coordination, frame_budget)?;
         machine = match facts {
             None => machine.groups(coordination),

@@ -115,12 +115,8 @@ impl Site {
     /// # Errors
     /// The site does not have it, or too few are left for a group.
     pub fn without_node(self, id: NodeId) -> Result<Self, ConfigError> {
-        let others: Vec<Node> = self
-            .nodes
-            .iter()
-            .copied()
-            .filter(|it| it.id != id)
-            .collect();
+        let nodes = self.nodes.iter().copied();
+        let others: Vec<Node> = nodes.filter(|it| it.id != id).collect();
         if others.len() == self.nodes.len() {
             let (kind, id) = ("node", id.0);
             return Err(ConfigError::Absent { kind, id });
@@ -130,7 +126,7 @@ impl Site {
 
     /// The next generation of this site: it has the nodes, devices, places and routines of `wanted`. What
     /// this site has as well keeps its number here: clusters of devices stay together, and routines are
-    /// the same if their numbers are. The other numbers of clusters in `wanted` do not count.
+    /// the same if their numbers are. The clusters of `wanted` do not count.
     ///
     /// Its generation is that of `wanted` if this is later, else one more than the present one. Equal
     /// sites give an equal site.
