@@ -120,6 +120,8 @@ pub enum Request {
         device: NodeId,
         /// The last claim that is released.
         claim: Claim,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, and by
     /// [`Answer::Over`] if the claim does not hold the device.
@@ -142,6 +144,8 @@ pub enum Request {
         device: NodeId,
         /// The routine.
         routine: GroupId,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// A routine has seen a device's status of this version.
     Seen {

@@ -57,7 +57,11 @@ pub(crate) fn requests() -> Vec<Request> {
             patience: Patience::Leaves,
             generation: 2,
         },
-        Request::Release { device, claim },
+        Request::Release {
+            device,
+            claim,
+            generation: 2,
+        },
         Request::Act {
             device,
             claim,
@@ -65,7 +69,11 @@ pub(crate) fn requests() -> Vec<Request> {
             value: "on".into(),
             delivery: Delivery::AtMostOnce,
         },
-        Request::Watch { device, routine },
+        Request::Watch {
+            device,
+            routine,
+            generation: 2,
+        },
         Request::Seen {
             device,
             routine,
@@ -162,7 +170,11 @@ fn updates() -> Vec<Update> {
             patience: Patience::Queues,
             generation: 2,
         },
-        devices::Update::Release { device, claim },
+        devices::Update::Release {
+            device,
+            claim,
+            generation: 2,
+        },
         devices::Update::Act {
             device,
             claim,
@@ -184,6 +196,7 @@ fn updates() -> Vec<Update> {
             value: Some("open".into()),
         },
         devices::Update::Watch {
+            generation: 0,
             device,
             routine: ROUTINE,
         },

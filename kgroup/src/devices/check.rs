@@ -9,6 +9,7 @@
 //! Timeouts are longer than any delivery and any decision.
 
 mod cluster;
+mod edits;
 mod errata;
 mod party;
 mod script;
@@ -25,6 +26,7 @@ use selvedge_sim::check::{Bounds, Expected, Model, Scenario, State, Trial};
 use self::cluster::{Cluster, Ways};
 use self::party::Role;
 pub use self::party::{Ask, Party, Payload, Tick};
+pub use self::script::Until;
 use self::script::{Play, Script, Stage};
 use super::{Devices, Limits, Published, Timer};
 use crate::Patience;
@@ -51,6 +53,8 @@ struct Setup {
     lags: bool,
     /// True if two nodes lead in turn.
     returns: bool,
+    /// The generations of the site; none where it does not change.
+    sites: &'static [Edition],
     bounds: Bounds,
     rules: &'static [Published],
     promises: &'static [Promise],
@@ -62,8 +66,17 @@ struct Setup {
 enum Fate {
     /// Another leader takes over.
     TakeOver,
+    /// Another leader takes over, whose site has this generation.
+    Lead(u32),
     /// Device 1 reports this.
     Report(i32),
+}
+
+/// A generation of the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Edition {
+    devices: &'static [u64],
+    routines: &'static [u64],
 }
 
 /// A promise, as a property.
@@ -83,6 +96,10 @@ enum Promise {
     /// A command is given for a claim that holds the device, and no host has one while another
     /// claim does.
     ActsForHolder,
+    /// A group that has followed the last site goes on to, whichever leaders come.
+    Follows,
+    /// The group follows the last site in the end; its devices are free, and its routines have run.
+    Arrives,
 }
 
 /// An event that must happen in some run, so that a scenario in which nothing happens does not
@@ -91,6 +108,8 @@ enum Promise {
 enum Sight {
     /// A routine executes.
     Executes,
+    /// The group has followed the last site, after an older leader led again.
+    Follows,
     /// A claim waits.
     Waits,
     /// A routine tries a second time, and executes.
@@ -108,6 +127,8 @@ const PATIENT: Play = Play {
     acts: None,
     hurries: false,
     watches: false,
+    since: 0,
+    until: None,
 };
 
 const HASTY: Play = Play {
@@ -128,6 +149,7 @@ const LOCKS: Setup = Setup {
     befalls: &[],
     lags: true,
     returns: false,
+    sites: &[],
     bounds: Bounds {
         drops: 0,
         duplicates: 0,
@@ -149,6 +171,9 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
     all.extend(sound::deep().into_iter().map(Scenario::deep));
     all.extend(errata::pairs());
+    all.extend(edits::quick());
+    all.extend(edits::deep().into_iter().map(Scenario::deep));
+    all.extend(edits::pairs());
     all
 }
 
@@ -182,12 +207,13 @@ impl Trial for Setup {
 
 impl Setup {
     fn model(self) -> Model<Party> {
-        let state = Devices::new((1..=self.devices).map(NodeId), Limits::new());
+        let first = (1..=self.devices).map(NodeId);
+        let state = Devices::new(first, Limits::new());
         let ways = Ways {
             lags: self.lags,
             returns: self.returns,
         };
-        let cluster = Cluster::new(state.published(self.rules), ways);
+        let cluster = Cluster::new(state.published(self.rules), ways, self.sites);
         let scripts = (1..)
             .zip(self.routines)
             .map(|(id, &play)| Party::new(id, Role::Routine(Script::new(id, play, self.rules))));
@@ -195,6 +221,7 @@ impl Setup {
         let parties = [cluster].into_iter().chain(scripts).collect();
         let ask = |it: &Fate| match *it {
             Fate::TakeOver => Ask::TakeOver,
+            Fate::Lead(generation) => Ask::Lead(generation),
             Fate::Report(value) => Ask::Report(NodeId(1), value.into()),
         };
         let asks: Vec<Ask> = self.befalls.iter().map(ask).collect();
@@ -213,7 +240,9 @@ impl Setup {
             model = model.never_rejects("no message is refused");
         }
         for (at, &runs) in self.runs.iter().enumerate() {
-            model = model.commands(at + 1, vec![Ask::Run; runs]);
+            let until = self.routines.get(at).and_then(|it| it.until);
+            let asks = vec![Ask::Run; runs].into_iter().chain(until.map(Ask::Site));
+            model = model.commands(at + 1, asks.collect::<Vec<_>>());
         }
         for &promise in self.promises {
             model = self.promise(model, promise);
@@ -222,6 +251,7 @@ impl Setup {
             let name = match sight {
                 Sight::Executes => "a routine executes",
                 Sight::Waits => "a claim waits",
+                Sight::Follows => "the group follows the last site",
                 Sight::ExecutesAgain => "a routine executes at its second try",
                 Sight::Orders => "a command is given under another leader",
                 Sight::Seen(_) => "the last status is seen",
@@ -292,6 +322,17 @@ impl Setup {
                     orders.all(|it| is_for_holder(it.ticket.device))
                 },
             ),
+            Promise::Follows => model.always(
+                "a group that has followed a site does not go back behind it",
+                |mesh: &Mesh| cluster(mesh).is_some_and(|it| !it.goes_back),
+            ),
+            Promise::Arrives => model.progress(
+                "the group follows the last site, and all runs end",
+                move |mesh: &Mesh| {
+                    let follows = cluster(mesh).is_some_and(Cluster::follows_last);
+                    follows && is_over(mesh, self) && !mesh.is_busy()
+                },
+            ),
         }
     }
 }
@@ -309,6 +350,8 @@ fn is_over(mesh: &Mesh, setup: Setup) -> bool {
         return false;
     };
     let ran = |(at, runs): (usize, &usize)| {
+        let until = setup.routines.get(at).and_then(|it| it.until.as_ref());
+        let runs = &(*runs + until.into_iter().count());
         let issued = mesh.node(at + 1).map(|it| it.issued() as usize);
         issued == Some(*runs)
     };
@@ -325,6 +368,7 @@ fn is_seen(mesh: &Mesh, sight: Sight) -> bool {
         Sight::ExecutesAgain => {
             scripts(mesh).any(|it| it.stage == Stage::Executes && it.claim.attempt == 2)
         }
+        Sight::Follows => cluster(mesh).is_some_and(Cluster::follows_last),
         Sight::Waits => {
             let state = cluster(mesh).map(Cluster::state);
             state.is_some_and(|it| it.ids().any(|at| it.queue(at).next().is_some()))
@@ -341,8 +385,9 @@ fn may_tick(mesh: &Mesh, _: usize, timer: Tick) -> bool {
     let is_quiet = || !mesh.is_busy() && cluster.is_some_and(Cluster::is_settled);
     match timer {
         Tick::Decide | Tick::Learn | Tick::Device | Tick::Finish => true,
-        // Pings are for the unit tests: they make no difference here.
-        Tick::Leader(Timer::Ping | Timer::Unanswered) => false,
+        // Pings are for the unit tests: here a leader compares its group with the site then.
+        Tick::Leader(Timer::Ping) => is_quiet() && cluster.is_some_and(Cluster::lags_behind),
+        Tick::Leader(Timer::Unanswered) => false,
         Tick::Leader(Timer::Act(_)) => is_quiet() && cluster.is_some_and(|it| it.orders.is_empty()),
         Tick::Leader(Timer::Resend) | Tick::Resend => is_quiet(),
     }

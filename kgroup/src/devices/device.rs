@@ -71,12 +71,15 @@ impl Device {
                 self.abandon();
                 (decision, granted)
             }
-            Update::Release { claim, .. } => {
-                let claim = known_as(claim, rules);
-                let granted = self.lock.release(claim, around);
-                self.abandon();
-                (Decision::Released(claim), granted)
-            }
+            Update::Release { claim, .. } => match self.judge(update, terms) {
+                Some(decision) => (decision, None),
+                None => {
+                    let claim = known_as(claim, rules);
+                    let granted = self.lock.release(claim, around);
+                    self.abandon();
+                    (Decision::Released(claim), granted)
+                }
+            },
             Update::Forget { routine, .. } => match self.judge(update, terms) {
                 Some(decision) => (decision, None),
                 None => (Decision::Forgotten(routine), self.forget(routine, around)),
@@ -269,10 +272,15 @@ impl Device {
                 };
                 self.lock.judge_lock(asks, around)
             }
-            Update::Release { claim, .. } => {
+            Update::Release {
+                claim, generation, ..
+            } => {
                 let claim = known_as(claim, rules);
-                let is_released = self.lock.is_released(claim, around);
-                is_released.then_some(Decision::Released(claim))
+                if self.lock.is_released(claim, around) {
+                    return Some(Decision::Released(claim));
+                }
+                let is_outdated = (self.lock).is_outdated(claim.routine, generation, around);
+                is_outdated.then_some(Decision::Outdated)
             }
             Update::Act {
                 claim,
@@ -324,10 +332,15 @@ impl Device {
             }
             // Taken by the cluster.
             Update::Enter { .. } | Update::Exit { .. } => Some(Decision::Nothing),
-            Update::Watch { routine, .. } => {
+            Update::Watch {
+                routine,
+                generation,
+                ..
+            } => {
                 let most = limits.watchers.into();
                 match self.watchers.binary_search(&routine) {
                     Ok(_) => Some(Decision::Watched(routine)),
+                    Err(_) if generation < terms.generation => Some(Decision::Outdated),
                     Err(_) if self.watchers.len() >= most => Some(Decision::Unwatched(routine)),
                     Err(_) => None,
                 }

@@ -30,7 +30,7 @@ pub struct Listed<'a> {
 }
 
 /// The first update by which a state would follow a site more closely.
-fn next_edit(state: &Devices, site: &Listed<'_>) -> Option<Update> {
+pub(super) fn next_edit(state: &Devices, site: &Listed<'_>) -> Option<Update> {
     let generation = site.generation;
     let left = state.ids().find(|it| !site.devices.contains(it));
     let exit = left.map(|device| Update::Exit { generation, device });

@@ -131,8 +131,7 @@ impl Lock {
         if self.queue.contains(&claim) {
             return Some(Decision::Queued(claim));
         }
-        // The mark of a routine that was forgotten is gone, so its late requests are known by this.
-        if generation < around.generation && self.mark_of(claim.routine).is_none() {
+        if self.is_outdated(claim.routine, generation, around) {
             return Some(Decision::Outdated);
         }
         if self.is_one_too_many(claim.routine, around) {
@@ -149,6 +148,12 @@ impl Lock {
     /// Returns true if a claim neither holds nor waits, and never will. O(log(routines)).
     pub(super) fn is_released(&self, claim: Claim, around: Around) -> bool {
         self.is_over(claim) || self.is_one_too_many(claim.routine, around)
+    }
+
+    /// Returns true if a routine without a mark asks from an older site than the state's. The mark of a
+    /// routine that was forgotten is gone, so its late requests are known by this.
+    pub(super) fn is_outdated(&self, routine: GroupId, generation: u32, around: Around) -> bool {
+        generation < around.generation && self.mark_of(routine).is_none()
     }
 
     /// Returns true if a claim was released, or is earlier than another one of its routine.

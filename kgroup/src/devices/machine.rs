@@ -147,8 +147,17 @@ impl DeviceLeader {
                 };
                 (claim.routine, update)
             }
-            Request::Release { device, claim } => {
-                (claim.routine, Update::Release { device, claim })
+            Request::Release {
+                device,
+                claim,
+                generation,
+            } => {
+                let update = Update::Release {
+                    device,
+                    claim,
+                    generation,
+                };
+                (claim.routine, update)
             }
             Request::Act {
                 device,
@@ -167,7 +176,18 @@ impl DeviceLeader {
                 };
                 (claim.routine, update)
             }
-            Request::Watch { device, routine } => (routine, Update::Watch { device, routine }),
+            Request::Watch {
+                device,
+                routine,
+                generation,
+            } => {
+                let update = Update::Watch {
+                    device,
+                    routine,
+                    generation,
+                };
+                (routine, update)
+            }
             Request::Seen {
                 device,
                 routine,

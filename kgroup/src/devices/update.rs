@@ -28,6 +28,8 @@ pub enum Update {
         device: NodeId,
         /// The last claim that is released.
         claim: Claim,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// See [`Request::Act`](crate::Request::Act). Refused unless the claim holds the device.
     Act {
@@ -73,6 +75,8 @@ pub enum Update {
         device: NodeId,
         /// The routine.
         routine: GroupId,
+        /// The generation of the site from which it asks.
+        generation: u32,
     },
     /// Another leader handles a command that is under way. From then on its reports count.
     TakeOver {

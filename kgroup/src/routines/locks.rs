@@ -76,7 +76,12 @@ impl RoutineLeader {
         };
         for &device in self.locks.iter().filter(|it| !released.contains(it)) {
             if self.is_given_back(device) {
-                self.ask_of(device, Request::Release { device, claim }, out);
+                let release = Request::Release {
+                    device,
+                    claim,
+                    generation: self.generation,
+                };
+                self.ask_of(device, release, out);
             }
         }
     }

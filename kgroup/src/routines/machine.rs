@@ -332,7 +332,12 @@ impl RoutineLeader {
     fn watch(&self, out: &mut Out) {
         let routine = self.routine;
         for &device in &self.unwatched {
-            self.ask_of(device, Request::Watch { device, routine }, out);
+            let watch = Request::Watch {
+                device,
+                routine,
+                generation: self.generation,
+            };
+            self.ask_of(device, watch, out);
         }
     }
 

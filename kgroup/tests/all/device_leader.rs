@@ -171,7 +171,11 @@ fn lock(device: NodeId, claim: Claim) -> Request {
 }
 
 fn release(device: NodeId, claim: Claim) -> Request {
-    Request::Release { device, claim }
+    Request::Release {
+        device,
+        claim,
+        generation: 0,
+    }
 }
 
 fn act(claim: Claim, step: u16, delivery: Delivery) -> Request {
@@ -186,6 +190,7 @@ fn act(claim: Claim, step: u16, delivery: Delivery) -> Request {
 
 fn watch(routine: u64) -> Request {
     Request::Watch {
+        generation: 0,
         device: LAMP,
         routine: GroupId(routine),
     }

@@ -292,6 +292,7 @@ impl History {
                 },
             },
             4 | 5 => Update::Release {
+                generation: 0,
                 device,
                 claim: holder.unwrap_or(claim),
             },
@@ -338,6 +339,7 @@ impl History {
                 },
             },
             _ => Update::Watch {
+                generation: 0,
                 device,
                 routine: claim.routine,
             },
@@ -378,7 +380,14 @@ impl History {
                     instance: u64::MAX,
                     attempt: 1,
                 };
-                self.step(Update::Release { device, claim }, seen);
+                self.step(
+                    Update::Release {
+                        device,
+                        claim,
+                        generation: 0,
+                    },
+                    seen,
+                );
             }
             if let Some(number) = self.past[&device].acts {
                 let outcome = Outcome::Unknown;

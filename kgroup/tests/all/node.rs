@@ -190,6 +190,7 @@ fn a_routine_whose_leader_asks_something_is_asked_where_that_leader_is() {
     let cluster = node.driver.machine().leads().find(|it| it.0 & 3 == 0);
     let group = cluster.unwrap();
     let request = Request::Watch {
+        generation: 0,
         device: NodeId(100),
         routine,
     };

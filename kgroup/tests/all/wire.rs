@@ -121,8 +121,12 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
             &[0, 101, 13, 172, 2, 1, 0, 3],
         ),
         (
-            devices::Update::Release { device, claim },
-            &[1, 101, 13, 172, 2, 1],
+            devices::Update::Release {
+                device,
+                claim,
+                generation: 3,
+            },
+            &[1, 101, 13, 172, 2, 1, 3],
         ),
         (
             devices::Update::Act {
@@ -155,10 +159,11 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
         ),
         (
             devices::Update::Watch {
+                generation: 3,
                 device,
                 routine: CLAIM.routine,
             },
-            &[5, 101, 13],
+            &[5, 101, 13, 3],
         ),
         (
             devices::Update::TakeOver {

@@ -8,10 +8,13 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 
 use selvedge_core::{Context, Member, NodeId};
+use selvedge_groups::GroupId;
 use selvedge_replica::State as _;
 use selvedge_routine::State;
 
+use super::Edition;
 use super::party::{Party, Payload, Tick};
+use crate::devices::edits::{Listed, next_edit};
 use crate::devices::{Act, Config, DeviceLeader, Devices, Event, Ticket, Timer, Update};
 use crate::effect::{Effect, Effects};
 use crate::{Claim, Delivery, Outcome, Request};
@@ -24,6 +27,8 @@ struct View {
     state: Devices,
     /// The number of decisions of the log that it has.
     learned: usize,
+    /// The generation of its node's site.
+    generation: u32,
     leader: DeviceLeader,
 }
 
@@ -63,10 +68,13 @@ pub(super) struct Cluster {
     proposed: VecDeque<Update>,
     /// The decisions, as far back as a leader may have missed them.
     log: VecDeque<Update>,
+    /// True if the group had followed the last site, and does no more.
+    pub(super) goes_back: bool,
+    sites: &'static [Edition],
 }
 
 impl Cluster {
-    pub(super) fn new(state: Devices, ways: Ways) -> Self {
+    pub(super) fn new(state: Devices, ways: Ways, sites: &'static [Edition]) -> Self {
         Self {
             term: 0,
             orders: Vec::new(),
@@ -78,10 +86,13 @@ impl Cluster {
                 leader: leader(0, &state),
                 state,
                 learned: 0,
+                generation: 0,
             },
             stale: None,
             proposed: VecDeque::new(),
             log: VecDeque::new(),
+            goes_back: false,
+            sites,
         }
     }
 
@@ -125,12 +136,13 @@ impl Cluster {
         let View { leader, state, .. } = &mut self.present;
         let mut out = Out::new();
         leader.on_leads(state, &mut out);
+        self.present.sync(self.sites, &mut out);
         self.carry_out(out, cx);
     }
 
     /// Another node leads. It may have to learn of some decisions, and the proposals of its
     /// predecessor may be lost from some point on.
-    pub(super) fn take_over(&mut self, cx: &mut Context<'_, Party>) {
+    pub(super) fn take_over(&mut self, generation: Option<u32>, cx: &mut Context<'_, Party>) {
         self.term += 1;
         let former = self.stale.take().filter(|_| self.ways.returns);
         let from = former.as_ref().unwrap_or(&self.present);
@@ -152,6 +164,7 @@ impl Cluster {
         let successor = View {
             state,
             learned,
+            generation: generation.unwrap_or(self.present.generation),
             leader,
         };
         let mut former = core::mem::replace(&mut self.present, successor);
@@ -175,12 +188,16 @@ impl Cluster {
             state,
             learned,
             leader,
+            ..
         } = &mut self.present;
         let next = self.log.iter().skip(*learned).take(count);
         let verdicts: Vec<_> = next.map(|it| state.apply(it)).collect();
         *learned += verdicts.len();
-        for verdict in verdicts {
-            leader.on_applied(state, &verdict, out);
+        for verdict in &verdicts {
+            leader.on_applied(state, verdict, out);
+        }
+        if verdicts.iter().any(|it| it.decision.is_edit()) {
+            self.present.sync(self.sites, out);
         }
     }
 
@@ -216,12 +233,11 @@ impl Cluster {
         // A leader that returns receives nothing meanwhile: the log would have no end.
         let is_received = self.stale.is_some() && !self.ways.returns;
         let receives = cx.below(if is_received { 2 } else { 1 });
-        let Some(View { leader, state, .. }) = self.stale.as_mut().filter(|_| receives == 1) else {
-            let View { leader, state, .. } = &mut self.present;
-            leader.on_asked(state, from, request, &mut out);
+        let Some(stale) = self.stale.as_mut().filter(|_| receives == 1) else {
+            self.present.on_asked(self.sites, from, request, &mut out);
             return self.carry_out(out, cx);
         };
-        leader.on_asked(state, from, request, &mut out);
+        stale.on_asked(self.sites, from, request, &mut out);
         // Its proposals may be decided all the same.
         if cx.below(2) == 0 {
             out.retain(|it| !matches!(it, Effect::Propose(_)));
@@ -240,7 +256,7 @@ impl Cluster {
         let mut out = Out::new();
         let View { leader, state, .. } = &mut self.present;
         match timer {
-            Tick::Decide => self.log.extend(self.proposed.pop_front()),
+            Tick::Decide => self.decide(),
             Tick::Learn => self.learn(&mut out, cx),
             Tick::Device => {
                 if !self.orders.is_empty() {
@@ -250,7 +266,12 @@ impl Cluster {
                     }
                 }
             }
-            Tick::Leader(timer) => leader.on_tick(state, timer, &mut out),
+            Tick::Leader(timer) => {
+                leader.on_tick(state, timer, &mut out);
+                if timer == Timer::Ping {
+                    self.present.sync(self.sites, &mut out);
+                }
+            }
             Tick::Resend | Tick::Finish => {}
         }
         self.carry_out(out, cx);
@@ -273,7 +294,9 @@ impl Cluster {
             }
         }
         if !self.ways.lags {
-            self.log.append(&mut self.proposed);
+            while !self.proposed.is_empty() {
+                self.decide();
+            }
             if self.unlearned() > 0 {
                 self.on_tick(Tick::Learn, cx);
             }
@@ -292,6 +315,29 @@ impl Cluster {
         }
     }
 
+    fn decide(&mut self) {
+        // Before the first update of that site an earlier leader may go on.
+        let is_last = |it: &Devices| it.generation() as usize + 1 == self.sites.len();
+        let followed = self.follows_last() && is_last(&self.state());
+        self.log.extend(self.proposed.pop_front());
+        self.goes_back |= followed && !self.follows_last();
+    }
+
+    /// Returns true if the decided state is as the last site has it.
+    pub(super) fn follows_last(&self) -> bool {
+        let last = self.sites.len().checked_sub(1);
+        last.is_some_and(|it| edit(&self.state(), self.sites, it).is_none())
+    }
+
+    /// Returns true if the present leader has something to propose, by its site.
+    pub(super) fn lags_behind(&self) -> bool {
+        let View {
+            state, generation, ..
+        } = &self.present;
+        let is_later = *generation >= state.generation();
+        is_later && edit(state, self.sites, *generation as usize).is_some()
+    }
+
     fn on_order(&mut self, ticket: Ticket) {
         let act = self.present.state.act(ticket.device);
         self.gives_ended |= !act.is_some_and(Act::is_under_way);
@@ -303,6 +349,44 @@ impl Cluster {
         let term = self.term;
         self.orders.push(Order { ticket, term });
     }
+}
+
+impl View {
+    fn sync(&mut self, sites: &[Edition], out: &mut Out) {
+        with_site(sites, self.generation as usize, |site| {
+            self.leader.sync(&self.state, site, out);
+        });
+    }
+
+    fn on_asked(&mut self, sites: &[Edition], from: Member, request: Request, out: &mut Out) {
+        let site = sites.get(self.generation as usize);
+        let routine = request.routine().map(|it| it.0);
+        if let (Some(site), Some(routine)) = (site, routine)
+            && !site.routines.contains(&routine)
+        {
+            return self.leader.refuse(from, &request, out);
+        }
+        self.leader.on_asked(&self.state, from, request, out);
+    }
+}
+
+/// The next update by which a state would follow a site.
+fn edit(state: &Devices, sites: &[Edition], generation: usize) -> Option<Update> {
+    with_site(sites, generation, |site| next_edit(state, site)).flatten()
+}
+
+fn with_site<T>(
+    sites: &[Edition],
+    generation: usize,
+    call: impl FnOnce(&Listed<'_>) -> T,
+) -> Option<T> {
+    let site = sites.get(generation)?;
+    let has_routine = |it: GroupId| site.routines.contains(&it.0);
+    Some(call(&Listed {
+        generation: u32::try_from(generation).unwrap_or(u32::MAX),
+        devices: site.devices.iter().copied().map(NodeId).collect(),
+        has_routine: &has_routine,
+    }))
 }
 
 fn below(bound: usize, cx: &mut Context<'_, Party>) -> usize {

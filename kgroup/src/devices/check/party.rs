@@ -7,7 +7,7 @@ use selvedge_core::{Context, Input, Machine, Member, NodeId};
 use selvedge_routine::State;
 
 use super::cluster::Cluster;
-use super::script::Script;
+use super::script::{Script, Until};
 use crate::devices::Timer;
 use crate::{Answer, Request};
 
@@ -44,6 +44,10 @@ pub enum Ask {
     Run,
     /// The cluster has another leader.
     TakeOver,
+    /// The cluster has another leader, whose site has this generation.
+    Lead(u32),
+    /// A routine's leader follows another site.
+    Site(Until),
     /// A device reports.
     Report(NodeId, State),
 }
@@ -121,7 +125,11 @@ impl Machine for Party {
             ) => it.on_answer(&answer, cx),
             (Role::Cluster(it), Input::Tick(timer)) => it.on_tick(timer, cx),
             (Role::Routine(it), Input::Tick(timer)) => it.on_tick(timer, cx),
-            (Role::Cluster(it), Input::Command(Ask::TakeOver)) => it.take_over(cx),
+            (Role::Cluster(it), Input::Command(Ask::TakeOver)) => it.take_over(None, cx),
+            (Role::Cluster(it), Input::Command(Ask::Lead(generation))) => {
+                it.take_over(Some(generation), cx);
+            }
+            (Role::Routine(it), Input::Command(Ask::Site(change))) => it.on_site(change, cx),
             (Role::Cluster(it), Input::Command(Ask::Report(device, value))) => {
                 it.report(device, value, cx);
             }

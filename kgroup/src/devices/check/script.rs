@@ -25,6 +25,19 @@ pub(super) struct Play {
     pub(super) hurries: bool,
     /// True if it watches the first device, and does nothing else.
     pub(super) watches: bool,
+    /// The generation of its first site.
+    pub(super) since: u32,
+    /// It adopts another site, or is removed, at any moment after its last run began.
+    pub(super) until: Option<Until>,
+}
+
+/// A change of a routine's site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Until {
+    /// Its node adopts the site of this generation.
+    Adopts(u32),
+    /// It is removed: its group ends.
+    Removed,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +61,9 @@ pub(super) struct Script {
     pub(super) stage: Stage,
     /// The latest version of the watched device that it has received.
     pub(super) seen: Option<u64>,
+    /// The generation of its site.
+    generation: u32,
+    is_removed: bool,
     play: Play,
     rules: &'static [Published],
 }
@@ -62,6 +78,8 @@ impl Script {
             },
             stage: Stage::Idle,
             seen: None,
+            generation: play.since,
+            is_removed: false,
             play,
             rules,
         }
@@ -105,6 +123,27 @@ impl Script {
         true
     }
 
+    pub(super) fn on_site(&mut self, change: Until, cx: &mut Context<'_, Party>) {
+        match change {
+            Until::Adopts(generation) => self.adopt(generation, cx),
+            Until::Removed => self.remove(cx),
+        }
+    }
+
+    fn adopt(&mut self, generation: u32, cx: &mut Context<'_, Party>) {
+        self.generation = generation;
+        if self.stage != Stage::Idle {
+            self.ask(cx);
+        }
+    }
+
+    fn remove(&mut self, cx: &mut Context<'_, Party>) {
+        self.is_removed = true;
+        self.stage = Stage::Idle;
+        cx.disarm(Tick::Resend);
+        cx.disarm(Tick::Finish);
+    }
+
     pub(super) fn on_tick(&mut self, timer: Tick, cx: &mut Context<'_, Party>) {
         match (timer, &self.stage) {
             (Tick::Finish, Stage::Executes) => self.release(false, cx),
@@ -114,6 +153,9 @@ impl Script {
     }
 
     pub(super) fn on_answer(&mut self, answer: &Answer, cx: &mut Context<'_, Party>) {
+        if self.is_removed {
+            return;
+        }
         match *answer {
             Answer::Granted { device, claim } if self.is_mine(claim) => {
                 let Stage::Locks(held) = &mut self.stage else {
@@ -161,6 +203,11 @@ impl Script {
                     version: status.version,
                 };
                 cx.send(super::CLUSTER, Payload::Request(seen));
+            }
+            Answer::NoDevice { generation, .. } if generation >= self.generation => {
+                self.stage = Stage::Idle;
+                cx.disarm(Tick::Resend);
+                cx.disarm(Tick::Finish);
             }
             Answer::Granted { .. }
             | Answer::Queued { .. }
@@ -212,6 +259,7 @@ impl Script {
                 all.extend(self.devices().take(1).map(|device| Request::Watch {
                     device,
                     routine: claim.routine,
+                    generation: self.generation,
                 }));
             }
             Stage::Locks(held) => {
@@ -224,7 +272,7 @@ impl Script {
                     device,
                     claim,
                     patience: self.play.patience,
-                    generation: 0,
+                    generation: self.generation,
                 }));
             }
             Stage::Executes => {
@@ -239,10 +287,11 @@ impl Script {
                 }
             }
             Stage::Releases { left, .. } => {
-                all.extend(
-                    left.iter()
-                        .map(|&device| Request::Release { device, claim }),
-                );
+                all.extend(left.iter().map(|&device| Request::Release {
+                    device,
+                    claim,
+                    generation: self.generation,
+                }));
             }
         }
         for request in all {

@@ -197,6 +197,7 @@ fn a_device_that_is_not_there_is_named() {
         lock(NOWHERE, claim(1, 1)),
         release(NOWHERE, claim(1, 1)),
         Request::Watch {
+            generation: 0,
             device: NOWHERE,
             routine: GroupId(1),
         },
