@@ -182,6 +182,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return Err(Misbehaviour::OwnId(from).into());
         }
         if message.items.is_empty() {
+            self.compare_plans(message.plan)?;
             return Err(Misbehaviour::Empty.into());
         }
         let is_question = |it: &Item<S::Update, P>| matches!(it, Item::WantSite { .. });
@@ -199,6 +200,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
+    fn compare_plans(&self, found: u32) -> Result<(), Misbehaviour> {
+        let other = self.adoption.origin.filter(|own| *own != found);
+        other.map_or(Ok(()), |own| Err(Misbehaviour::Plan { found, own }))
+    }
+
     /// Compares the generations of the sites. The node with the later one sends it.
     fn compare_sites(
         &mut self,
@@ -207,9 +213,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let found = message.plan;
-        if let Some(own) = self.adoption.origin.filter(|own| *own != found) {
-            return Err(Misbehaviour::Plan { found, own }.into());
-        }
+        self.compare_plans(found)?;
         let present = self.generation();
         if message.generation == present && self.has_site() {
             return match self.plan.place(from.id) {

@@ -173,6 +173,8 @@ impl Node {
             kgroup::Command::Reported { .. }
             | kgroup::Command::Acted { .. }
             | kgroup::Command::Trigger { .. }
+            | kgroup::Command::ChangeSite(_)
+            | kgroup::Command::BeginAnew(_)
             | kgroup::Command::Map { .. } => {
                 return self.ask_groups(Input::Command(command), cx);
             }

@@ -148,6 +148,7 @@ impl Task {
         if has_items {
             let message = Message::Groups(groups::Message {
                 plan: other.own,
+                generation: 0,
                 items: List::new(),
             });
             self.effects.push(Effect::Send { to: from, message });

@@ -382,9 +382,10 @@ fn with_site<T>(
 ) -> Option<T> {
     let site = sites.get(generation)?;
     let has_routine = |it: GroupId| site.routines.contains(&it.0);
+    let devices: Vec<NodeId> = site.devices.iter().copied().map(NodeId).collect();
     Some(call(&Listed {
         generation: u32::try_from(generation).unwrap_or(u32::MAX),
-        devices: site.devices.iter().copied().map(NodeId).collect(),
+        devices: &devices,
         has_routine: &has_routine,
     }))
 }
