@@ -23,9 +23,13 @@ pub(crate) const AROUND_PART: usize = 72;
 /// The site, as it comes from other nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Adoption {
-    /// The digest of the plan of generation 0; `None` while this node does not know the site of the
-    /// others.
+    /// The digest of the plan of generation 0, once it is known.
     pub(crate) origin: Option<u32>,
+    /// True if this node has a site that the others have or had: that of generation 0, or a decided
+    /// one.
+    pub(crate) has_site: bool,
+    /// The generation of a site that this node could not decode.
+    refused: u32,
     fetch: Option<Fetch>,
     /// The number of the plan's node that was asked last.
     turn: usize,
@@ -45,9 +49,11 @@ struct Fetch {
 }
 
 impl Adoption {
-    pub(crate) fn new(plan: &Plan) -> Self {
+    pub(crate) fn new(plan: &Plan, has_registry: bool) -> Self {
+        let has_site = plan.generation() == 0 || !has_registry;
         Self {
-            origin: (plan.generation() == 0).then(|| plan.digest()),
+            origin: has_site.then(|| plan.digest()),
+            has_site,
             ..Self::default()
         }
     }
@@ -59,7 +65,7 @@ impl Adoption {
 
     /// True if a site is on its way, or missing.
     pub(crate) const fn is_open(&self) -> bool {
-        self.origin.is_none() || self.fetch.is_some()
+        !self.has_site || self.fetch.is_some()
     }
 }
 
@@ -73,7 +79,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         let is_known = |it: &Fetch| it.generation >= generation;
         let is_old = self.has_site() && generation <= self.generation();
-        if !S::HAS_REGISTRY || is_old || self.adoption.fetch.as_ref().is_some_and(is_known) {
+        let is_refused = generation > 0 && generation == self.adoption.refused;
+        let is_open = self.adoption.fetch.as_ref().is_some_and(is_known);
+        // Nodes of another building may be on the same network.
+        let is_stranger = self.plan.place(from.id).is_none();
+        if !S::HAS_REGISTRY || is_old || is_refused || is_open || is_stranger && !self.has_site() {
             return;
         }
         self.adoption.fetch = Some(Fetch {
@@ -161,8 +171,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 Some((site, plan)) if plan.generation() == fetch.generation => {
                     self.adoption.origin.get_or_insert(fetch.origin);
                     self.adopt(site, plan, cx);
+                    self.meet(from); // The former site may not have had it.
                 }
-                _ => self.counters.0.refused += 1,
+                _ => {
+                    self.adoption.refused = fetch.generation;
+                    self.counters.0.refused += 1;
+                }
             }
         }
     }
@@ -184,14 +198,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Takes a site of a later generation: leaves groups that it does not have, and looks for other
     /// members where it does not have a member.
     fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
-        let was_known = self.has_begun && self.has_site();
-        self.replace_site(site, plan);
-        if let Some(fact) = self.site_fact() {
-            if !was_known || self.since == self.me.incarnation {
-                cx.event(Event::Fact(self.began()));
-            }
-            cx.event(Event::Fact(fact));
+        let was_in = self.has_site() && self.plan.names(self.me.id);
+        if !core::mem::replace(&mut self.adoption.has_site, true) {
+            cx.event(Event::Fact(self.began()));
         }
+        self.replace_site(site, plan);
+        let fact = self.site_fact();
+        fact.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         cx.event(Event::Site {
             generation: self.generation(),
         });
@@ -207,7 +220,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.look_for_change(group, cx);
         }
         self.look_for_births(cx);
-        if self.leads(GroupId::REGISTRY) {
+        let site = &self.site;
+        self.registrar.forget(|it| S::exists(site, it));
+        // Others had no place for reports of a node that their site did not have.
+        if self.leads(GroupId::REGISTRY) || !was_in {
             self.announce_site_to_all();
         }
     }
@@ -223,10 +239,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.site = Arc::new(site);
     }
 
-    /// The site as a fact, if it is not the one of generation 0.
+    /// The site as a fact, where it can change.
     pub(crate) fn site_fact(&self) -> Option<Fact<S>> {
         let plan = self.adoption.origin?;
-        (self.generation() > 0).then(|| Fact::Site {
+        (S::HAS_REGISTRY && self.has_site()).then(|| Fact::Site {
             plan,
             site: S::encode(&self.site).into_iter().collect(),
         })
@@ -241,7 +257,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     pub(crate) fn on_site_tick(&mut self, cx: &mut Context<'_, Self>) {
         self.adoption.is_armed = false;
-        if let Some(fetch) = &mut self.adoption.fetch {
+        let is_prompt = self.registrar.on_tick();
+        if is_prompt {
+            // A part of this node's proposal has arrived: all else is not overdue.
+        } else if let Some(fetch) = &mut self.adoption.fetch {
             fetch.asked += 1;
             if fetch.asked > ASKED {
                 self.adoption.fetch = None; // Its sender is away. Others send the news, too.

@@ -9,6 +9,7 @@ use selvedge_replica::{Command, Configuration, Voter};
 use crate::GroupId;
 use crate::part::Part;
 use crate::plan::stagger;
+use crate::registry::instance;
 use crate::state::Carried;
 use crate::{Begins, Event, Groups, Item, Timer};
 
@@ -24,6 +25,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.epoch = epoch;
         self.report_lost_quorums(cx);
+        self.registrar.on_epoch();
+        if self.generation() > 0 && self.leads(GroupId::REGISTRY) {
+            self.announce_site_to_all();
+        }
         self.leader_hints.grow_old();
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
@@ -94,7 +99,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // Others may fail with the first one: they are replaced together. They wait for no epoch, and
             // less long where no other one may fail. Without a wait two leaders whose lists differ would
             // change members back and forth all the time.
-            let is_last = lost >= usize::from(self.plan.failures(group));
+            let is_last = lost >= usize::from(self.plan.failures::<S>(group));
             Span(self.config.patience.0 / if is_last { 4 } else { 1 })
         } else if is_due && !is_armed {
             let spread = Span(self.config.stagger.0 / 256 * stagger(group));
@@ -114,7 +119,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let part = self.parts.get(&group)?;
         let members = part.replica.configuration().members();
         let ended = members.filter(|it| self.is_lost(it.member.id)).count();
-        let failures = self.plan.failures(group).max(1);
+        let failures = self.plan.failures::<S>(group).max(1);
         (ended >= self.config.replace_after.min(failures).into()).then_some(ended)
     }
 
@@ -144,7 +149,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // It was left.
         };
         let present = part.replica.configuration();
-        if !self.has_quorum(present) {
+        // Configurations of the next beginning have the numbers behind these.
+        let is_last = S::HAS_REGISTRY && instance(present.number + 1) > instance(present.number);
+        if is_last || !self.has_quorum(present) {
             return self.look_again(group, cx);
         }
         let next = Configuration {

@@ -48,7 +48,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(group) = group else {
             return Some(self.began());
         };
-        if group == GroupId::SITE {
+        if S::HAS_REGISTRY && group == GroupId::SITE {
             return self.site_fact();
         }
         let part = self.parts.get(&group).filter(|it| it.is_stored);
@@ -103,6 +103,7 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
             Fact::Site { site, .. } => {
                 let (site, plan) = S::decode(site).ok_or(Damage::Site)?;
                 self.replace_site(site, plan);
+                self.adoption.has_site = true;
                 Ok(())
             }
             &Fact::Began { since, .. } => {

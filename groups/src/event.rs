@@ -120,7 +120,7 @@ pub enum Event<S: State, P> {
     Proposed {
         /// The generation of the registry's site.
         generation: u32,
-        /// True if it is the proposed one. Else another one was decided before.
+        /// True if it is the proposed one. Else another one was decided, before it or since.
         is_decided: bool,
     },
     /// No quorum of a group is here as an epoch begins, as far as this node knows: a member of it,
@@ -152,7 +152,7 @@ pub enum Fact<S: State> {
         /// The life.
         since: Incarnation,
     },
-    /// The site, if it is of a later generation than 0: in place of all facts of it before.
+    /// The site, where the state has a registry: in place of all facts of it before.
     Site {
         /// The digest of the plan of generation 0.
         plan: u32,

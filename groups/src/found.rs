@@ -38,13 +38,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !plan.names(me.id) {
             return Err(Reject::Unplanned(me.id));
         }
-        // A site of a later generation may be unknown to the others: this node asks them first.
-        let start = match plan.generation() {
-            0 => start,
-            _ => Start::Restarted,
-        };
         let peers = plan.known().map(|_| None).collect();
-        let adoption = Adoption::new(&plan);
+        let adoption = Adoption::new(&plan, S::HAS_REGISTRY);
         let mut groups = Self {
             me,
             since: me.incarnation,
@@ -67,7 +62,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asks: PhantomData,
             rules: Rules::default(),
         };
-        if start == Start::Fresh {
+        // A site of a later generation may be unknown to the others: this node asks them first.
+        if start == Start::Fresh && groups.has_site() {
             let known = S::groups(&groups.site);
             let all = groups.plan.founders_of::<S>(&groups.site, known);
             for (group, founders) in all {
@@ -131,7 +127,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
         let is_founded = !self.begins_at_once(group) && !self.is_by_registry(group);
-        if self.start == Start::Fresh && is_founded {
+        if self.may_found() && is_founded {
             let founders = self.founders(group);
             if founders.contains(&self.me.id)
                 && let Some(replica) = self.found(group, &founders)?
@@ -140,6 +136,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         }
         self.newcomer(0)
+    }
+
+    /// Returns true if this node founds groups whose founders follow from the plan. Those of a later
+    /// generation would be others.
+    pub(crate) fn may_found(&self) -> bool {
+        let is_first = !S::HAS_REGISTRY || self.has_site() && self.generation() == 0;
+        self.start == Start::Fresh && is_first
     }
 
     /// A part in a group of which nothing is stored but the mark. It votes also where the group
@@ -184,7 +187,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         };
         self.disarm(group, &part, cx);
+        if group == GroupId::REGISTRY {
+            self.registrar.stop_leading();
+        }
         let configuration = Box::new(part.replica.configuration().clone());
+        if configuration.voters.is_empty() {
+            return; // It never knew one. A mark from before counts on.
+        }
         let fact = crate::Fact::Left {
             group,
             plan: self.adoption.origin.unwrap_or_default(),

@@ -9,7 +9,7 @@ const KIND_BITS: u32 = 2;
 const KIND: u64 = (1 << KIND_BITS) - 1;
 const MAP: u64 = 2;
 
-/// The id of a group. The two lowest bits of a [map](Self::map)'s are 10; a machine that has maps and
+/// The id of a group. The two lowest bits of a [map](Self::map)'s are 10, and those of the [registry](Self::REGISTRY)'s 11; a machine that has maps and
 /// other groups gives the others ids that end in 00 or 01.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,

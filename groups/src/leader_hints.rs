@@ -101,6 +101,11 @@ impl<P> Hint<P> {
         }
     }
 
+    /// The number that others sent, also where it does not count any more.
+    pub(crate) const fn last_number(&self) -> u64 {
+        self.number
+    }
+
     /// Returns true if its configuration is later than this one, as the sender claimed.
     pub(crate) const fn is_behind(&self, number: u64) -> bool {
         self.number > number

@@ -36,11 +36,14 @@
 //!
 //! A plan names each node that has a part in groups, also a node that only asks: any of them may be
 //! chosen for any group. So a message from another node is [refused](Misbehaviour::Unplanned) as a
-//! whole: its sender would be remembered as a member. Of the nodes of the plan
+//! whole: its sender would be remembered as a member. Any node may ask for the site, and a site of a
+//! later generation is taken from any node of the building. Of the nodes of the plan
 //!
 //! - any may ask. A node that does not lead answers with the place of the group;
 //! - any may answer. It need not lead: it may have led when it received the question, and many leaders of a
 //!   group report the same decision;
+//! - any may ask the registry's leader for a group, and propose a site; any may send the
+//!   registry's decision about the beginning of a group, which is believed;
 //! - any may send the place of a group, with a number that a configuration can have and with
 //!   members that the plan names; other places are refused and [counted](Counters::refused). A
 //!   place is used until a later configuration is known, until an epoch begins, or until a few
@@ -59,6 +62,10 @@
 //!   before it has the state, it is one of the f until it is named again. A group that is lost
 //!   begins anew by [`Command::BeginAnew`], without what it held; without a registry, all groups
 //!   begin anew under a plan with another digest ([`Plan::with`]).
+//! - Changes of the site, first questions to maps, and groups that begin anew, while no quorum of
+//!   the registry is present; more than 4,096 groups that the registry begins.
+//! - That a group begins whose founders failed, or had no room, before they could begin it: have it
+//!   begin anew.
 //! - Progress where a limit is too low: a node without room for a group is passed over
 //!   ([`Config::groups`]), and an update that is longer than a [frame](Plan::with_frame_budget) is never decided.
 //! - Anything against nodes that lie, but that memory and frames stay bounded.
@@ -69,7 +76,8 @@
 //! node believes to lead, and its members change by a link that the former ones decide. Hashes and
 //! lists give only a proposal for the next link. The first members, the founders, follow from the
 //! plan alone, and a node founds a group once: it stores its facts, or begins with
-//! [`Start::Restarted`]. A node that left a group keeps the number of the last configuration that it
+//! [`Start::Restarted`]. The founders of a group that begins later follow from a decision of the
+//! registry alone. A node that left a group keeps the number of the last configuration that it
 //! knew, so it never takes a former one in which it could vote a second time.
 //!
 //! # Sites that change
@@ -86,9 +94,12 @@
 //! has a site of a later generation founds nothing, and takes the site of the others first.
 //!
 //! A group that is new in a site begins when the registry has decided its first members: nodes that
-//! are here, each named in its present life. So a founder that restarts without its memory has no
+//! are here, each named in the life in which the registry knows it. So a founder that restarts without its memory has no
 //! vote in the group, and a question that finds no group has it begin once. Groups that are not in
 //! the site any more end where the site arrives.
+//!
+//! The selection and the frame budget stay in all generations, and the id of a removed group is not
+//! used again.
 //!
 //! A group that has lost its memory begins anew by the same decision. The configurations of its
 //! next beginning have higher numbers than all of the former one, whose members leave it as soon as
@@ -196,7 +207,7 @@
 //! incarnation of its own, the node begins with [`Start::Fresh`] again and
 //! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of
 //! different groups are independent, and [`Groups::stored`] has few facts that stand for all so
-//! far. They belong to one plan; nodes with another one refuse them.
+//! far. They belong to the plan of generation 0; nodes with another one refuse them.
 //!
 //! # Cost
 //!

@@ -331,15 +331,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return false;
         }
         let own = self.mark(group);
-        if own == 0 {
-            return !self.parts.contains_key(&group) && !S::exists(&self.site, group);
-        }
-        if number > 0 && instance(number) < instance(own) {
+        if own > 0 && number > 0 && instance(number) < instance(own) {
             let place = self.whereabouts(group);
             self.posted.0.extend(place.map(|it| (from, it)));
             return true;
         }
-        if instance(number) > instance(own) {
+        // A part that knows no configuration has a state of none.
+        let present = self.parts.get(&group);
+        let present = present.map_or(0, |it| it.replica.configuration().number);
+        if present > 0 && instance(number) > instance(present) {
             self.leave(group, cx);
         }
         !self.parts.contains_key(&group) && !S::exists(&self.site, group)
@@ -381,7 +381,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Notes the life of a message's sender.
-    fn meet(&mut self, from: Member) {
+    pub(crate) fn meet(&mut self, from: Member) {
         let Some(at) = self.plan.place(from.id) else {
             return; // It is in no group.
         };
@@ -479,8 +479,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 if !self.has_site() {
                     return Err(SiteError::Unknown.into());
                 }
-                if !S::HAS_REGISTRY || !S::exists(&self.site, group) {
+                if !S::HAS_REGISTRY {
                     return Err(SiteError::NoRegistry.into());
+                }
+                if group == GroupId::REGISTRY || !S::exists(&self.site, group) {
+                    return Err(SiteError::NoGroup(group).into());
                 }
                 self.begin_anew(group, cx);
                 Ok(())
@@ -506,12 +509,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.has_begun = true;
         if self.since == self.me.incarnation && self.has_site() {
             cx.event(Event::Fact(self.began()));
+            let site = self.site_fact();
+            site.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         }
-        if !self.has_site() && S::HAS_REGISTRY {
+        if !self.has_site() {
             self.arm_site(cx);
         }
         let groups: alloc::vec::Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
+            // It lost power when it had stored the site, and had not left its former groups.
+            if S::HAS_REGISTRY && !S::exists(&self.site, group) {
+                self.leave(group, cx);
+                continue;
+            }
             self.look_after(group, cx);
         }
     }

@@ -129,7 +129,7 @@ impl Plan {
     }
 
     /// The same plan, of this generation of the site. A node with a plan of generation 0 founds
-    /// groups; one with a later plan asks the others for theirs. Default 0.
+    /// groups; one with a later plan asks the others for theirs, if groups have a registry. Default 0.
     #[must_use]
     pub fn with_generation(mut self, generation: u32) -> Self {
         self.generation = generation;
@@ -224,8 +224,8 @@ impl Plan {
     }
 
     /// The number of members of a group that may fail.
-    pub(crate) const fn failures(&self, group: GroupId) -> u8 {
-        if group.0 == GroupId::REGISTRY.0 {
+    pub(crate) fn failures<S: Begins>(&self, group: GroupId) -> u8 {
+        if S::HAS_REGISTRY && group == GroupId::REGISTRY {
             return self.registry_failures;
         }
         self.selection.failures
@@ -273,8 +273,8 @@ impl Plan {
         let chosen = groups.into_iter().filter_map(|id| {
             let devices = S::devices(site, id);
             // A group without devices, such as a map of the application, gets members by hash.
-            let chooser = if id == GroupId::REGISTRY {
-                registry.get_or_insert_with(|| chooser(Policy::Uniform, self.failures(id)))
+            let chooser = if S::HAS_REGISTRY && id == GroupId::REGISTRY {
+                registry.get_or_insert_with(|| chooser(Policy::Uniform, self.registry_failures))
             } else if devices.is_empty() {
                 uniform.get_or_insert_with(|| chooser(Policy::Uniform, failures))
             } else {

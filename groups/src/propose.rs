@@ -21,6 +21,9 @@ const ASKERS: usize = 256;
 /// The bytes around a part of a site in an update, above those in a message.
 const AROUND_UPDATE: usize = 96;
 
+/// The shortest frames with room for parts.
+const FRAME_LEAST: u16 = (AROUND_PART + AROUND_UPDATE) as u16 + 32;
+
 /// A site that this node proposes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Proposal {
@@ -60,6 +63,19 @@ pub enum SiteError {
         /// The limit.
         limit: usize,
     },
+    /// Frames have no room for a part of a site, and the bytes around it.
+    #[error(
+        "frames have {found} bytes, and parts of a site need {needed}: set the frame budget to {needed} or more"
+    )]
+    Frame {
+        /// The frame budget.
+        found: u16,
+        /// The lowest that works.
+        needed: u16,
+    },
+    /// The site has no such group, or it is the registry, which cannot begin anew.
+    #[error("the site has no group {0:?} that can begin anew: name one of its groups, or a map")]
+    NoGroup(GroupId),
     /// Another site of this node is being proposed.
     #[error("this node proposes a site already: wait for its outcome")]
     Proposing,
@@ -91,6 +107,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     fn check_site(&self, bytes: &[u8], generation: u32) -> Result<(), SiteError> {
+        let (found, needed) = (self.plan.frame_budget(), FRAME_LEAST);
+        if found < needed {
+            return Err(SiteError::Frame { found, needed });
+        }
         let (found, limit) = (bytes.len(), SITE_MAX);
         let present = self.generation();
         if !S::HAS_REGISTRY {
@@ -264,6 +284,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // At the registry's leader itself, a part of a group of one is decided at once: each
             // has a step of its own.
             self.adoption.is_armed = true;
+            self.registrar.is_prompt = true;
             cx.arm(Timer::Site, Span::ZERO);
         }
     }

@@ -14,13 +14,13 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 
-use selvedge_core::{Context, Input, Member, NodeId, Span};
+use selvedge_core::{Context, Incarnation, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Replica, Voter};
 
 use crate::leader_hints::Hint;
 use crate::part::Part;
 use crate::propose::Proposal;
-use crate::registry::{Birth, Registration, Registry, first_number, instance};
+use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, first_number, instance};
 use crate::state::Carried;
 use crate::{Begins, GroupId, Groups, Item, Reject, Timer};
 
@@ -47,17 +47,58 @@ pub(crate) struct Registrar {
     leads: bool,
     /// The groups that are to begin, with the last configuration before.
     due: BTreeMap<GroupId, u64>,
-    finders: Vec<(Member, GroupId)>,
+    finders: BTreeSet<(Member, GroupId)>,
     /// The groups that began, and whose leader is not known here: with the number of times that
     /// their founders were notified.
     open: BTreeMap<GroupId, u8>,
     /// The nodes that wait for an answer about a site.
     pub(crate) askers: BTreeSet<(Member, u64)>,
+    /// True if a part of this node's proposal has arrived, and the next one is due.
+    pub(crate) is_prompt: bool,
+    /// True if this node has asked another leader of the registry since the last tick.
+    has_asked: bool,
 }
 
 impl Registrar {
     pub(crate) const fn is_proposing(&self) -> bool {
         self.proposal.is_some()
+    }
+
+    /// This node leads the registry no more.
+    pub(crate) fn stop_leading(&mut self) {
+        self.leads = false;
+        self.due.clear();
+        self.finders.clear();
+        self.open.clear();
+        self.askers.clear();
+    }
+
+    /// The leader of a group is known.
+    pub(crate) fn on_found(&mut self, group: GroupId) {
+        if self.finding.get(&group) == Some(&0) {
+            self.finding.remove(&group);
+        }
+    }
+
+    /// An epoch has begun: groups that nodes still look for are asked for again.
+    pub(crate) fn on_epoch(&mut self) {
+        self.finding.retain(|_, lost| *lost > 0);
+    }
+
+    /// Forgets groups that the site does not have.
+    pub(crate) fn forget(&mut self, exists: impl Fn(GroupId) -> bool) {
+        self.finding.retain(|it, _| exists(*it));
+    }
+
+    /// Returns true once between two ticks.
+    pub(crate) const fn may_ask_at_once(&mut self) -> bool {
+        !mem::replace(&mut self.has_asked, true)
+    }
+
+    /// Notes a tick. Returns true if it is for the next part of a proposal.
+    pub(crate) const fn on_tick(&mut self) -> bool {
+        self.has_asked = false;
+        mem::replace(&mut self.is_prompt, false)
     }
 
     /// Returns true if no part has grown beyond its limit.
@@ -109,8 +150,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Has a group begin anew, whose memory is lost for good.
     pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let hinted = self.leader_hints.get(group).map_or(0, Hint::number);
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
         let lost = self.mark(group).max(hinted).max(1);
+        let lost = lost.min(Configuration::NUMBER_MAX);
         self.find(group, lost, cx);
         self.arm_site(cx);
     }
@@ -157,20 +199,30 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !S::exists(&self.site, group) || group == GroupId::REGISTRY {
             return; // Its site has the group, perhaps, and this one not yet.
         }
+        let births = self.registry().map_or(0, |it| it.births().len());
+        let is_full = births.max(self.registrar.due.len()) >= BIRTHS_MAX;
         let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+        if lost > Configuration::NUMBER_MAX || birth.is_none() && is_full {
+            self.counters.0.refused += 1;
+            return;
+        }
         let known = birth.as_ref().map_or(0, |it| it.number);
         let is_anew = lost > 0 && instance(lost) >= instance(known);
         match birth {
             Some(birth) if !is_anew => {
-                self.registrar.open.entry(group).or_default();
+                let is_open = self.registrar.open.insert(group, 0).is_some();
                 self.send_birth(from, group, birth, cx);
+                if is_open {
+                    return; // Its founders are notified at intervals.
+                }
             }
             None if !is_anew && S::is_founding(&self.site, group) => return,
             _ => {
                 if self.registrar.finders.len() < FINDERS {
-                    self.registrar.finders.push((from, group));
+                    self.registrar.finders.insert((from, group));
                 }
-                self.registrar.due.insert(group, lost);
+                let due = self.registrar.due.entry(group).or_default();
+                *due = lost.max(*due);
             }
         }
         self.arm_registry(Span::ZERO, cx);
@@ -188,13 +240,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.adopt_decided(cx);
         let leads = self.leads(GroupId::REGISTRY);
         if !leads {
-            let this = &mut self.registrar;
-            this.leads = false;
-            this.due.clear();
-            this.finders.clear();
-            this.open.clear();
-            this.askers.clear();
-            return;
+            return self.registrar.stop_leading();
         }
         if !mem::replace(&mut self.registrar.leads, true) {
             let births = self.registry().into_iter().flat_map(Registry::births);
@@ -203,7 +249,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.look_for_births(cx);
             self.announce_generation();
         }
-        self.note_births();
+        self.note_births(cx);
         self.answer_proposals(cx);
         let finders = mem::take(&mut self.registrar.finders);
         for (from, group) in finders {
@@ -212,7 +258,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 Some(birth) if !self.registrar.due.contains_key(&group) => {
                     self.send_birth(from, group, birth, cx);
                 }
-                _ => self.registrar.finders.push((from, group)),
+                _ => {
+                    self.registrar.finders.insert((from, group));
+                }
             }
         }
         if self.is_registry_idle() && !self.registrar.due.is_empty() {
@@ -234,7 +282,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         let all = S::groups(&self.site).into_iter();
         let missing = all.filter(|it| self.is_by_registry(*it) && registry.birth(*it).is_none());
-        let missing: Vec<(GroupId, u64)> = missing.map(|it| (it, 0)).collect();
+        let room = BIRTHS_MAX.saturating_sub(registry.births().len());
+        let missing: Vec<(GroupId, u64)> = missing.take(room).map(|it| (it, 0)).collect();
         let is_any = !missing.is_empty();
         self.registrar.due.extend(missing);
         if is_any {
@@ -292,7 +341,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 return;
             };
             let propose = Input::Command(Command::Propose(update));
-            let _again = self.step(GroupId::REGISTRY, propose, cx).is_err();
+            let proposed = self.step(GroupId::REGISTRY, propose, cx);
+            if let Err(Reject::Replica(selvedge_replica::Reject::TooLong { .. })) = proposed {
+                self.counters.0.too_long += 1;
+                self.registrar.due.remove(&group);
+            }
         }
     }
 
@@ -300,7 +353,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn notify_of_births(&mut self, cx: &mut Context<'_, Self>) {
         let mut open = mem::take(&mut self.registrar.open);
         let has_leader = |group: &GroupId, number: u64| {
-            let own = self.replica(*group).and_then(Replica::leader).is_some();
+            let own = self
+                .replica(*group)
+                .filter(|it| it.configuration().number >= number);
+            let own = own.and_then(Replica::leader).is_some();
             let hint = self.leader_hints.get(*group);
             own || hint.is_some_and(|it| it.leader.is_some() && it.number() >= number)
         };
@@ -334,7 +390,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Notes the groups that were due, and have begun.
-    fn note_births(&mut self) {
+    fn note_births(&mut self, cx: &mut Context<'_, Self>) {
         let Some(registry) = self.registry() else {
             return;
         };
@@ -347,6 +403,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         for group in begun {
             self.registrar.due.remove(&group);
             self.registrar.open.insert(group, 0);
+            self.arm_registry(Span::ZERO, cx);
+            let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+            // A part of this node in the former beginning is over.
+            if let Some(birth) = birth.filter(|_| self.parts.contains_key(&group)) {
+                self.on_born(self.me, group, birth, cx);
+            }
         }
     }
 
@@ -371,11 +433,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if self.registrar.finding.get(&group).is_some_and(is_found) {
             self.registrar.finding.remove(&group);
         }
-        let own = self.mark(group);
-        if instance(own) < instance(birth.number) && own > 0 {
+        let present = self.parts.get(&group);
+        let present = present.map_or(0, |it| it.replica.configuration().number);
+        if present > 0 && instance(present) < instance(birth.number) {
             self.leave(group, cx);
         }
-        let is_founder = birth.founders.iter().any(|it| it.id == self.me.id);
+        let own = self.mark(group);
+        let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
         if own < birth.number && is_founder {
             self.begin_born(group, &birth, cx);
         } else if own < birth.number {
@@ -397,7 +461,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         own.max(mark)
     }
 
+    /// Returns true if it is this node in a life whose memory this life has.
+    fn is_own_life(&self, named: Member) -> bool {
+        let after = |life: Incarnation| life.0.wrapping_sub(self.since.0);
+        named.id == self.me.id && after(named.incarnation) <= after(self.me.incarnation)
+    }
+
     fn begin_born(&mut self, group: GroupId, birth: &Birth, cx: &mut Context<'_, Self>) {
+        let Ok(Some(replica)) = self.born(group, birth) else {
+            self.counters.0.refused += 1; // Its members are too many, or one twice.
+            return;
+        };
         // A part that knows of no configuration has voted nowhere.
         if let Some(part) = self.parts.remove(&group) {
             self.disarm(group, &part, cx);
@@ -405,10 +479,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.counters.0.no_room += 1;
             return;
         }
-        let Ok(Some(replica)) = self.born(group, birth) else {
-            debug_assert!(false, "the settings were checked");
-            return;
-        };
         self.parts.insert(group, Part::new(replica));
         self.begin_to_store(group, cx);
         self.introduce(group, cx);

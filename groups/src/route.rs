@@ -74,7 +74,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             .get(group)
             .is_some_and(|it| it.number() > 0);
         let is_new = !self.marks.contains_key(&group) && !is_notified;
-        is_new && self.start == crate::Start::Fresh && {
+        is_new && self.may_found() && {
             S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
         }
     }
@@ -231,9 +231,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asked.iter().cloned().map(ask)
         });
         self.posted.0.extend(items);
-        if let Some(leader) = leader.filter(|_| group == GroupId::REGISTRY && is_news) {
-            self.find_again(leader);
-            self.propose_to(leader);
+        if let Some(leader) = leader {
+            self.registrar.on_found(group);
+            // Two nodes that name each other would have it ask them for ever.
+            if group == GroupId::REGISTRY && is_news && self.registrar.may_ask_at_once() {
+                self.find_again(leader);
+                self.propose_to(leader);
+                self.arm_site(cx);
+            }
         }
         let own = self.replica(group).filter(|_| S::HAS_REGISTRY);
         let own = own.map(|it| it.configuration().number);

@@ -208,7 +208,7 @@ impl<S: Begins, P> Groups<S, P> {
     /// begins with a site of a later generation asks the others for theirs first.
     #[must_use]
     pub const fn has_site(&self) -> bool {
-        self.adoption.origin.is_some()
+        self.adoption.has_site
     }
 
     /// The epoch, from the host.
@@ -322,7 +322,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
     }
 }
 
-// All nodes have the same plan and site in one generation: the generation stands for them.
+// The digest of the plan stands for the plan and the site.
 impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
     fn eq(&self, other: &Self) -> bool {
         self.me == other.me
@@ -336,7 +336,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
             && self.inquiries == other.inquiries
-            && self.generation() == other.generation()
+            && self.plan.digest() == other.plan.digest()
             && self.adoption == other.adoption
             && self.registrar == other.registrar
             && self.rules == other.rules
@@ -356,7 +356,7 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.epoch.hash(state);
         self.has_begun.hash(state);
         self.inquiries.hash(state);
-        self.generation().hash(state);
+        self.plan.digest().hash(state);
         self.adoption.hash(state);
         self.registrar.hash(state);
     }

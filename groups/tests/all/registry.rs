@@ -532,4 +532,61 @@ fn a_group_that_lost_its_memory_begins_anew_once_by_command() {
         town.ask(id, MAP, 1);
     }
     assert_eq!(town.set(MAP), 0b1_0010);
+    // All lose power, and go on from what they have stored.
+    for id in 1..=7 {
+        town.stop(id);
+    }
+    for id in 1..=7 {
+        town.start(life(id, 3), &land, Start::Fresh);
+    }
+    town.run(Span::secs(5));
+    town.ask(1, MAP, 2);
+    assert_eq!(town.set(MAP), 0b1_0110);
+}
+
+#[test]
+fn all_nodes_restart_at_once_with_a_later_site_and_one_change_follows() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    for id in 1..=5 {
+        town.stop(id);
+    }
+    // Their programs differ: neither was decided.
+    for id in 1..=5 {
+        let groups = vec![FIRST.0, if id < 3 { SECOND.0 } else { 12 }];
+        let land = Land {
+            groups,
+            ..land.next()
+        };
+        town.start(life(id, 2), &land, Start::Fresh);
+    }
+    town.run(Span::secs(3));
+    assert_eq!(town.generations(), [0; 5]);
+    town.ask(2, FIRST, 2);
+    town.ask(2, MAP, 3);
+    let next = Land {
+        groups: vec![FIRST.0, SECOND.0],
+        ..land.next()
+    };
+    town.change(4, &next);
+    town.run(Span::secs(5));
+    assert_eq!(town.generations(), [1; 5]);
+    town.ask(3, SECOND, 5);
+    let sets = (town.set(FIRST), town.set(MAP), town.set(SECOND));
+    assert_eq!(sets, (0b110, 0b1000, 0b10_0000));
+}
+
+#[test]
+fn a_node_of_another_building_is_not_joined() {
+    let mut town = Town::new(&Land::first(5, &[FIRST.0]));
+    town.run(Span::secs(2));
+    let other = Land {
+        nodes: vec![6, 7, 8],
+        ..Land::first(5, &[FIRST.0]).next()
+    };
+    town.start(life(6, 1), &other, Start::Fresh);
+    town.run(Span::secs(5));
+    assert!(!town.nodes[&6].machine().has_site());
 }
