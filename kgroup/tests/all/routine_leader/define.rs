@@ -61,7 +61,7 @@ fn a_run_ends_under_its_definition_and_the_next_one_has_the_other() {
     assert_eq!((bench.state.instance(), bench.claim().instance), (2, 2));
     let instance = 2;
     assert!(bench.events.contains(&RoutineEvent::Triggered { instance }));
-    assert_eq!(bench.asked().last(), Some(&("lock", 2)));
+    assert_eq!(bench.asked.last().map(named), Some(("lock", 2)));
     run(&mut bench, 2);
     assert_eq!(bench.state.stage(), &Stage::NotTriggered);
     assert!(bench.state.has(TriggerId(1)));
