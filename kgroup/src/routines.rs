@@ -38,6 +38,7 @@ mod published;
 mod report;
 mod state;
 mod times;
+mod update;
 
 pub use config::RoutineConfig;
 pub use definition::{
@@ -49,5 +50,6 @@ pub(crate) use machine::RoutineLeader;
 #[cfg(feature = "check")]
 pub use published::Published;
 pub use report::{End, Report, StepOutcome};
-pub use state::{Decided, RoutineState, Stage, TRIGGERS_MAX, Taken, Update};
+pub use state::{RoutineState, Stage, TRIGGERS_MAX};
 pub use times::WallClock;
+pub use update::{Decided, Taken, Update};

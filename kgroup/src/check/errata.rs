@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use selvedge_sim::check::{Erratum, Scenario};
 
 use super::setup::{Network, Plan, Promise, Setup, Who};
+use super::sound::EDITED_ALONE;
 use crate::Rule;
 use crate::devices::Published as OfDevices;
 use crate::routines::{Locking, Published, Retrigger};
@@ -50,7 +51,12 @@ const TIMED: &[Plan] = &[Plan {
     ..Plan::of(&[0])
 }];
 
-fn cases() -> [Case; 9] {
+const ONE: &[Plan] = &[Plan::of(&[0])];
+
+/// The definitions of two later sites.
+const IN_TURN: &[Plan] = &[Plan::of(&[1]), Plan::of(&[0])];
+
+fn cases() -> [Case; 11] {
     let one = Setup::of(1, AGAIN);
     let tries = Setup {
         locking: Locking::Optimistic,
@@ -147,6 +153,26 @@ fn cases() -> [Case; 9] {
             rules: &[Rule::Routine(Published::OneClock)],
             promise: Promise::Once,
             steps: 3,
+        },
+        Case {
+            name: "a definition comes within a run",
+            setup: EDITED_ALONE,
+            states: 163_422,
+            rules: &[Rule::Routine(Published::DefinesAtOnce)],
+            promise: Promise::OneDefinition,
+            steps: 2,
+        },
+        Case {
+            name: "a definition changes twice, a leader of the site between",
+            setup: Setup {
+                routines: ONE,
+                editions: IN_TURN,
+                ..EDITED_ALONE
+            },
+            states: 61_184,
+            rules: &[Rule::Routine(Published::DefinesLate)],
+            promise: Promise::OneDefinition,
+            steps: 4,
         },
     ]
 }

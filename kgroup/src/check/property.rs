@@ -17,6 +17,7 @@ impl Setup {
             Promise::NoStrays,
             Promise::Inherited,
             Promise::Once,
+            Promise::OneDefinition,
             Promise::Ends,
         ];
         if let Some(promise) = self.only {
@@ -57,6 +58,10 @@ fn with_promise(model: Model<World>, promise: Promise) -> Model<World> {
         Promise::Once => model.always(
             "an occurrence starts one run at most, and none before it has come",
             |state: &Mesh| state.machines().all(does_each_start_once),
+        ),
+        Promise::OneDefinition => model.always(
+            "a run has one definition, and none of an older site follows",
+            |state: &Mesh| state.machines().all(|it| !it.watch.redefined),
         ),
         Promise::Ends => model.progress(
             "theorems 4 and 5: all that is triggered is run to its end",

@@ -65,6 +65,8 @@ pub enum Promise {
     /// An occurrence of a trigger of time starts one run at most, and none before it has come by a right
     /// clock.
     Once,
+    /// Each run has one definition, and a group never goes back to the definition of an older site.
+    OneDefinition,
     /// Theorems 4 and 5: all that is triggered is run to its end.
     Ends,
 }
@@ -74,6 +76,8 @@ pub enum Promise {
 pub struct Setup {
     /// The routines.
     pub routines: &'static [Plan],
+    /// The definitions of the first routine in later generations of the site, from 1.
+    pub editions: &'static [Plan],
     /// The way in which they get their devices.
     pub locking: Locking,
     /// The number of devices, which are numbered from 0.
@@ -167,6 +171,7 @@ impl Setup {
     pub const fn of(devices: u64, routines: &'static [Plan]) -> Self {
         Self {
             routines,
+            editions: &[],
             locking: Locking::Sequential,
             devices,
             one_cluster: false,

@@ -115,6 +115,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 ))
             },
         ),
+        holds("a definition changes, two routines", 41_882, EDITIONS),
         holds(
             "a clause becomes true, a loss, another leader, delays",
             80_085,
@@ -144,6 +145,35 @@ const CONDITIONS: &[Plan] = &[
         ..Plan::of(&[0, 1])
     },
 ];
+
+/// A routine that runs twice, and gets another definition at any moment.
+const EDITED: &[Plan] = &[
+    Plan {
+        triggers: 2,
+        retrigger: Retrigger::QueueOnce,
+        ..Plan::of(&[0, 1])
+    },
+    Plan::of(&[1]),
+];
+
+const EDITED_AT: &[Plan] = &[Plan {
+    triggers: 2,
+    retrigger: Retrigger::QueueOnce,
+    ..Plan::of(&[0])
+}];
+
+/// No other routine, and another leader, of the first site.
+pub(super) const EDITED_ALONE: Setup = Setup {
+    editions: &[Plan::of(&[1])],
+    network: Network::Loses(0),
+    ..Setup::of(2, EDITED_AT).with_takeover(&[Who::Routine(0)])
+};
+
+pub(super) const EDITIONS: Setup = Setup {
+    editions: &[Plan::of(&[1])],
+    network: Network::Loses(0),
+    ..Setup::of(2, EDITED)
+};
 
 const ONCE: &[Plan] = &[
     Plan {

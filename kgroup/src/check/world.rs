@@ -1,5 +1,6 @@
 //! Groups and devices, and their possible next actions.
 
+mod editions;
 mod possible;
 mod steps;
 
@@ -47,6 +48,12 @@ pub(super) struct Watch {
     pub(super) strays: bool,
     /// A step was decided again, or left out.
     pub(super) repeats: bool,
+    /// The definition of the first routine changed within a run, or went back.
+    pub(super) redefined: bool,
+    /// The generation of the site that the first routine follows.
+    newest: u32,
+    /// Of the first routine: its run, and the generation of the definition.
+    defined: Option<(u64, u32)>,
     /// For each routine: the run and the step of the command that was decided last, and the
     /// command's number.
     steps: Vec<Option<(u64, u64, u64)>>,
@@ -65,6 +72,8 @@ pub struct World {
     drops: u8,
     /// The device that will change.
     changes: Option<u64>,
+    /// The generations of the sites at the nodes that may lead the first routine.
+    adopted: [u32; 2],
     /// The occurrence that each clock shows: at first 0, which starts nothing.
     pub(super) clocks: [u64; CLOCKS.len()],
     pub(super) watch: Watch,
@@ -85,6 +94,7 @@ pub(super) enum Action {
     Changes(u64),
     Reports(u64),
     Clock(usize),
+    Adopts,
 }
 
 impl World {
@@ -120,6 +130,7 @@ impl World {
                 Network::Loses(drops) => drops,
             },
             changes: setup.changes,
+            adopted: [0; 2],
             clocks: [0; CLOCKS.len()],
             watch: Watch {
                 steps: setup.routines.iter().map(|_| None).collect(),
@@ -211,12 +222,13 @@ impl World {
             is_triggered && is_past && is_changed && *group.state.stage() == Stage::NotTriggered
         };
         let all = self.routines.iter().zip(setup.routines).all(has_run);
-        all && (0..setup.devices).map(NodeId).all(|device| {
-            let cluster = self.cluster_of(device).and_then(|it| self.clusters.get(it));
-            cluster.is_some_and(|it| {
-                it.state.holder(device).is_none() && it.state.queue(device).next().is_none()
+        all && self.is_defined()
+            && (0..setup.devices).map(NodeId).all(|device| {
+                let cluster = self.cluster_of(device).and_then(|it| self.clusters.get(it));
+                cluster.is_some_and(|it| {
+                    it.state.holder(device).is_none() && it.state.queue(device).next().is_none()
+                })
             })
-        })
     }
 
     /// The claim that holds a device, by the decision of its group.
@@ -256,7 +268,8 @@ impl World {
             | Action::Does(..)
             | Action::Changes(_)
             | Action::Reports(_)
-            | Action::Clock(_) => None,
+            | Action::Clock(_)
+            | Action::Adopts => None,
         };
         self.last = Untracked(Some((action, letter.cloned())));
     }
@@ -318,6 +331,7 @@ impl World {
                     thing.value = Some(State::from(7));
                 }
             }
+            Action::Adopts => self.adopts(),
             Action::Clock(clock) => {
                 if let Some(shown) = self.clocks.get_mut(clock) {
                     *shown += 1;
@@ -340,6 +354,7 @@ impl World {
             }
         }
         self.settle();
+        self.watch_definition();
         self.forget();
     }
 

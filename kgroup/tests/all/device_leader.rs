@@ -2,6 +2,7 @@
 
 mod claims;
 mod commands;
+mod edits;
 mod locks;
 mod reports;
 mod turns;

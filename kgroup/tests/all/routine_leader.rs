@@ -1,5 +1,6 @@
 //! A leader, by hand. Properties of every order are checked in `check`.
 
+mod define;
 mod late;
 mod locks;
 mod times;

@@ -32,6 +32,7 @@ impl World {
         all.extend(self.reports());
         let clocks = (0..self.clocks.len()).filter(|it| self.may_go_on(*it));
         all.extend(clocks.map(Action::Clock));
+        all.extend(self.may_adopt().then_some(Action::Adopts));
         all
     }
 

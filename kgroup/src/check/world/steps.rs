@@ -19,6 +19,7 @@ impl World {
             Who::Routine(number) => {
                 let seat = self.routines.get(number).map_or(0, |it| it.present);
                 self.with_routine(number, seat, Group::apply);
+                self.renews(number, seat);
             }
             Who::Cluster(number) => {
                 let seat = self.clusters.get(number).map_or(0, |it| it.present);
