@@ -187,10 +187,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let was_known = self.has_begun && self.has_site();
         self.replace_site(site, plan);
         if let Some(fact) = self.site_fact() {
-            if !was_known || self.since == self.me.incarnation {
-                cx.event(Event::Fact(self.began()));
-            }
             cx.event(Event::Fact(fact));
+        }
+        if !was_known || self.since == self.me.incarnation {
+            cx.event(Event::Fact(self.began()));
         }
         cx.event(Event::Site {
             generation: self.generation(),
@@ -223,10 +223,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.site = Arc::new(site);
     }
 
-    /// The site as a fact, if it is not the one of generation 0.
+    /// The site as a fact, once this node knows that of the others. Also in generation 0: a later
+    /// life may be given another one.
     pub(crate) fn site_fact(&self) -> Option<Fact<S>> {
-        let plan = self.adoption.origin?;
-        (self.generation() > 0).then(|| Fact::Site {
+        let plan = self.adoption.origin.filter(|_| S::HAS_REGISTRY)?;
+        Some(Fact::Site {
             plan,
             site: S::encode(&self.site).into_iter().collect(),
         })

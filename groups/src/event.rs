@@ -140,7 +140,7 @@ pub enum Event<S: State, P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Fact<S: State> {
-    /// The node begins to store in this life: the first fact of all. Each later life that folds all
+    /// The node begins to store in this life: the first fact of all, but for its site. Each later life that folds all
     /// facts votes under the names that groups gave it from then on.
     Began {
         /// The digest of the plan.
@@ -148,7 +148,7 @@ pub enum Fact<S: State> {
         /// The life.
         since: Incarnation,
     },
-    /// The site, if it is of a later generation than 0: in place of all facts of it before.
+    /// The site, of generation 0 as well where there is a registry: in place of all facts of it before.
     Site {
         /// The digest of the plan of generation 0.
         plan: u32,

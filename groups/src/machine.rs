@@ -182,6 +182,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return Err(Misbehaviour::OwnId(from).into());
         }
         if message.items.is_empty() {
+            self.compare_origins(message.plan)?;
             return Err(Misbehaviour::Empty.into());
         }
         let is_question = |it: &Item<S::Update, P>| matches!(it, Item::WantSite { .. });
@@ -199,6 +200,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
+    fn compare_origins(&self, found: u32) -> Result<(), Reject> {
+        match self.adoption.origin {
+            Some(own) if own != found => Err(Misbehaviour::Plan { found, own }.into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Compares the generations of the sites. The node with the later one sends it.
     fn compare_sites(
         &mut self,
@@ -207,9 +215,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         let found = message.plan;
-        if let Some(own) = self.adoption.origin.filter(|own| *own != found) {
-            return Err(Misbehaviour::Plan { found, own }.into());
-        }
+        self.compare_origins(found)?;
         let present = self.generation();
         if message.generation == present && self.has_site() {
             return match self.plan.place(from.id) {
@@ -501,6 +507,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
         if self.since == self.me.incarnation && self.has_site() {
+            // The site comes first: who finds the next fact has it.
+            if let Some(site) = self.site_fact() {
+                cx.event(Event::Fact(site));
+            }
             cx.event(Event::Fact(self.began()));
         }
         if !self.has_site() && S::HAS_REGISTRY {
