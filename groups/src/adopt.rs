@@ -199,12 +199,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// members where it does not have a member.
     fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_in = self.has_site() && self.plan.names(self.me.id);
-        if !core::mem::replace(&mut self.adoption.has_site, true) {
-            cx.event(Event::Fact(self.began()));
-        }
+        let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
         self.replace_site(site, plan);
         let fact = self.site_fact();
         fact.into_iter().for_each(|it| cx.event(Event::Fact(it)));
+        if is_first {
+            cx.event(Event::Fact(self.began()));
+        }
         cx.event(Event::Site {
             generation: self.generation(),
         });

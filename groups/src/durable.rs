@@ -25,7 +25,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
         let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
         let site = self.site_fact();
-        [self.began()].into_iter().chain(site).chain(groups)
+        site.into_iter().chain([self.began()]).chain(groups)
     }
 
     /// The digest under which it stores. Before it is known, a node has nothing to store.

@@ -144,7 +144,7 @@ pub enum Event<S: State, P> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Fact<S: State> {
-    /// The node begins to store in this life: the first fact of all. Each later life that folds all
+    /// The node begins to store in this life: the first fact of all, but for its site. Each later life that folds all
     /// facts votes under the names that groups gave it from then on.
     Began {
         /// The digest of the plan.

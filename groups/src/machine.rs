@@ -508,9 +508,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
         if self.since == self.me.incarnation && self.has_site() {
+            // The site comes first: who finds the next fact has it.
+            if let Some(site) = self.site_fact() {
+                cx.event(Event::Fact(site));
+            }
             cx.event(Event::Fact(self.began()));
-            let site = self.site_fact();
-            site.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         }
         if !self.has_site() {
             self.arm_site(cx);

@@ -112,12 +112,23 @@ impl Node {
         present.kgroup.as_ref().map(Nested::machine)
     }
 
-    /// Keeps the stored facts of a life that has ended, for the next one.
+    /// Keeps the stored facts of a life that has ended, for the next one; without facts, its site, if
+    /// that is later than the one with which it began.
     pub(super) fn remember(&mut self) {
         let kgroup = self.present.as_ref().and_then(|it| it.kgroup.as_ref());
-        let facts = self.coordination.as_mut().map(|it| &mut it.facts);
-        if let (Some(Some(facts)), Some(kgroup)) = (facts, kgroup) {
-            *facts = kgroup.machine().groups().stored().collect();
+        let (Some(coordinating), Some(kgroup)) = (&mut self.coordination, kgroup) else {
+            return;
+        };
+        let groups = kgroup.machine().groups();
+        if let Some(facts) = &mut coordinating.facts {
+            *facts = groups.stored().collect();
+            return;
+        }
+        let (site, id) = (groups.site(), groups.me().id);
+        // A node that was removed can begin with the former site alone.
+        let is_named = site.nodes().iter().any(|it| it.id == id);
+        if is_named && site.generation() > coordinating.next.site.generation() {
+            coordinating.next.site = Arc::clone(site);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sites that change, and groups that begin by a decision of the registry.
 
+use selvedge_core::wire::List;
+use selvedge_groups::Misbehaviour;
 use selvedge_groups::registry::{Registration, Registry};
 
 use crate::mesh::*;
@@ -488,6 +490,74 @@ fn a_restarted_node_has_the_site_that_it_stored() {
     town.ask(1, SECOND, 5);
     town.ask(4, MAP, 2);
     assert_eq!((town.set(SECOND), town.set(MAP)), (0b11_0000, 0b1100));
+}
+
+/// No site was decided when all programs begin again with a later one.
+#[test]
+fn a_restarted_node_has_the_first_site_though_its_program_has_another_one() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 4);
+    for id in 1..=5 {
+        town.stop(id);
+    }
+    town.wire.clear();
+    let groups = vec![FIRST.0, SECOND.0];
+    let next = Land {
+        groups,
+        ..land.next()
+    };
+    for id in 1..=5 {
+        town.start(life(id, 2), &next, Start::Fresh);
+    }
+    assert_eq!(town.generations(), [0; 5]);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 5);
+    assert_eq!(
+        (town.set(FIRST), town.generations()),
+        (0b11_0000, vec![0; 5])
+    );
+}
+
+/// A node that the present site does not have waits for one that has it.
+#[test]
+fn a_node_that_runs_before_the_site_has_it_joins() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let next = Land {
+        nodes: (1..=6).collect(),
+        ..land.next()
+    };
+    town.start(life(6, 1), &next, Start::Fresh);
+    town.run(Span::secs(5));
+    assert_eq!(town.generations(), [0; 6]);
+    town.change(2, &next);
+    town.run(Span::secs(5));
+    assert_eq!(town.generations(), [1; 6]);
+    town.ask(6, FIRST, 4);
+}
+
+/// An empty message shows the plan of its sender.
+#[test]
+fn an_empty_message_of_another_plan_is_refused_for_the_plan() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    let plan = land.plan().digest() + 1;
+    let message = Message {
+        plan,
+        generation: 0,
+        items: List::new(),
+    };
+    let (from, node) = (life(2, 1), town.nodes.get_mut(&1).unwrap());
+    let input = Input::Message { from, message };
+    let refused = node.step(town.now, &mut town.rng, input, |_| {});
+    let found = plan;
+    assert!(
+        matches!(refused, Err(Reject::Misbehaviour(Misbehaviour::Plan { found: it, .. })) if it == found),
+        "{refused:?}"
+    );
 }
 
 #[test]
