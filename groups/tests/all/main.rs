@@ -27,6 +27,7 @@ mod model;
 mod near;
 mod plans;
 mod seeking;
+mod slow;
 mod store;
 mod store_parts;
 mod storing;
