@@ -150,9 +150,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         // The group may have gone on without this member.
         let is_lost = is_time && part.stood > 1;
+        // A replica that seeks a leader waits longer after each ballot that failed. A ballot more would
+        // outbid one whose promises are under way.
+        let stands = part.replica.seeks_leader();
         let stand = Input::Command(replica::Command::Campaign);
         // A member that stands already, or cannot, waits again.
-        if self.step(group, stand, cx).is_err() {
+        if stands || self.step(group, stand, cx).is_err() {
             self.look_for_leader(group, cx);
         }
         if is_lost {

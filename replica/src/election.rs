@@ -18,6 +18,9 @@ use crate::message::{Body, Wants};
 use crate::replica::{Deferred, Lead, Replica, Role};
 use crate::{Ballot, Entries, Entry, Event, Fact, State, Timer, Version};
 
+/// A member whose ballots fail waits up to 2 to this power times as long as after the first one.
+const DOUBLINGS_MAX: u8 = 5;
+
 impl<S: State> Replica<S> {
     /// Has some member stand, if no leader is present: this one at once if it is the most preferred
     /// of the present members, and else later. A member that waits goes on waiting, whatever it
@@ -57,6 +60,8 @@ impl<S: State> Replica<S> {
     fn wait_to_stand(&mut self, turns: u64, cx: &mut Context<'_, Self>) {
         if !self.waits_to_stand {
             self.waits_to_stand = true;
+            let doublings = (self.failed.saturating_sub(1) * 2).min(DOUBLINGS_MAX);
+            let turns = turns << doublings;
             cx.arm(Timer::Campaign, self.config.resend * 2 * turns);
         }
     }
@@ -82,6 +87,7 @@ impl<S: State> Replica<S> {
             return; // A peer that lies has used the numbers up: the others would refuse this one.
         }
         self.counters.elections += 1;
+        self.failed.0 = DOUBLINGS_MAX.min(*self.failed + 1);
         self.waits_to_stand = false;
         self.role = Role::Candidate(Candidacy::new(ballot, handed_over));
         self.ask_for_promises(cx);

@@ -271,6 +271,10 @@ impl<S: State> Replica<S> {
         follower.sent = follower.sent.max(end);
         follower.round = follower.round.max(round);
         let lacks = follower.sent < last;
+        let follows = |id| id == self.me.id || leadership.matches(id, leadership.start);
+        if *self.failed > 0 && self.acceptor.group().is_quorum(follows) {
+            self.failed.0 = 0;
+        }
         // Before reads are answered: if this ends the configuration, this node may drop the state, and
         // its reads are answered in the next configuration.
         self.advance(end, cx);
@@ -317,6 +321,7 @@ impl<S: State> Replica<S> {
         if version <= self.acceptor.committed() {
             return;
         }
+        self.failed.0 = 0;
         if self.acceptor.is_sealed() && version == self.acceptor.end() {
             // Ballots begin at 0 again behind it, so its commit must not be forgotten.
             Self::emit_fact(Fact::Committed(version), cx);

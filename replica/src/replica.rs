@@ -74,6 +74,9 @@ pub struct Replica<S: State> {
     pub(crate) is_restored: bool,
     /// True while the timer runs after which this member stands.
     pub(crate) waits_to_stand: bool,
+    /// The number of ballots that came to nothing since a leader was known. It decides only how
+    /// long that timer runs, and a check lets a timer tick at any time.
+    pub(crate) failed: Untracked<u8>,
     /// True if the leader was asked if it is present.
     pub(crate) watches: bool,
     pub(crate) counters: Untracked<Counters>,
@@ -252,6 +255,7 @@ impl<S: State> Replica<S> {
             is_tied: false,
             is_restored: false,
             waits_to_stand: false,
+            failed: Untracked(0),
             watches: false,
             counters: Untracked(Counters::default()),
             rules: Rules::default(),
@@ -391,6 +395,13 @@ impl<S: State> Replica<S> {
     #[must_use]
     pub const fn leads(&self) -> bool {
         matches!(self.role, Role::Leader(_))
+    }
+
+    /// Returns true if this member stands for leader, or stands after a while if no leader is known
+    /// by then. It needs no [`Command::Campaign`](crate::Command::Campaign).
+    #[must_use]
+    pub const fn seeks_leader(&self) -> bool {
+        self.waits_to_stand || matches!(self.role, Role::Candidate(_))
     }
 
     /// The number that this member's next proposal has, in this life.

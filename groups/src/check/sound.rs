@@ -69,7 +69,7 @@ fn beginnings() -> Vec<Scenario> {
         ),
         holds(
             "it is founded by two of three, a loss",
-            1_821,
+            2_263,
             Setup {
                 down: &[3],
                 asks: &[(2, Propose(22))],
@@ -166,7 +166,7 @@ fn failures() -> Vec<Scenario> {
         ),
         holds(
             "a member has begun again",
-            7_736,
+            7_733,
             Setup {
                 before: &[Rest, Before::Again(3), Notified(1, THREE_AGAIN)],
                 down: &[4],
@@ -232,7 +232,7 @@ fn changes() -> Vec<Scenario> {
         ),
         holds(
             "a node that missed a link asks a former member, and others are there",
-            1_441,
+            989,
             Setup {
                 before: MISSED,
                 down: &[],
@@ -402,7 +402,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
     };
     let name = "a node that missed a link asks a member that left it";
     vec![
-        holds(name, 147, setup),
+        holds(name, 107, setup),
         breaks(name, 9, setup, &[Published::NoMark]),
     ]
 }

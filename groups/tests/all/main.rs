@@ -28,6 +28,7 @@ mod near;
 mod plans;
 mod registry;
 mod seeking;
+mod slow;
 mod store;
 mod store_parts;
 mod storing;

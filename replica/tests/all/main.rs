@@ -20,4 +20,5 @@ mod errata;
 mod group;
 mod model;
 mod props;
+mod slow;
 mod wire;

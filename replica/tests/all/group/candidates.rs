@@ -257,3 +257,49 @@ fn under_the_published_rule_a_leader_keeps_what_a_quorum_confirms() {
         assert_eq!(entries.len(), keeps, "confirmed up to {confirmed}");
     }
 }
+
+/// The first ballot that fails changes nothing; each further one makes the wait longer, until a
+/// leader has led.
+#[test]
+fn a_member_waits_longer_after_each_ballot_that_fails_until_a_quorum_follows_a_leader() {
+    let mut group = Group::of(&[1, 2, 3]);
+    group.command(1, Command::Campaign);
+    let outbid = |group: &mut Group, number: u64, wait: u64| {
+        let refused = Body::Refuse {
+            ballot: ballot(number, 1),
+            promised: ballot(number + 1, 3),
+            leader: Ballot::default(),
+        };
+        assert_eq!(group.say(1, member(3), refused), []);
+        assert_eq!(group.pass(1, Span::millis(wait - 1)), []);
+        let prepares = group.pass(1, Span::millis(1));
+        assert_eq!(prepares.len(), 2, "{prepares:?}");
+    };
+    for (nth, wait) in (0..).zip([400, 1_600, 6_400, 12_800, 12_800]) {
+        outbid(&mut group, 1 + 2 * nth, wait);
+    }
+    let promise = Body::Promise {
+        ballot: ballot(11, 1),
+        committed: 0,
+        accepted: Ballot::default(),
+        end: 0,
+        tail: [].into_iter().collect(),
+    };
+    group.say(1, member(2), promise);
+    assert!(group.node(1).leads());
+    let accepted = Body::Accepted {
+        ballot: ballot(11, 1),
+        end: 0,
+        committed: 0,
+        round: 1,
+    };
+    group.say(1, member(2), accepted);
+    // A leader stands again at once, for the first time.
+    let refused = Body::Refuse {
+        ballot: ballot(11, 1),
+        promised: ballot(12, 3),
+        leader: Ballot::default(),
+    };
+    assert_eq!(group.say(1, member(3), refused).len(), 2);
+    outbid(&mut group, 13, 400);
+}
