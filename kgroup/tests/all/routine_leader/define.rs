@@ -95,7 +95,7 @@ fn a_definition_of_an_earlier_site_or_of_bad_bytes_changes_nothing() {
 #[test]
 fn a_routine_without_a_definition_leaves_triggers_unanswered() {
     let mut bench = Bench::new(routine(vec![set(1)]));
-    bench.state = RoutineState::undefined();
+    bench.state = RoutineState::undefined(0);
     let before = bench.state.clone();
     renew(&mut bench);
     bench.trigger(1);
