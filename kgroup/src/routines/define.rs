@@ -150,6 +150,9 @@ impl RoutineLeader {
         next.askers = core::mem::take(&mut self.askers);
         next.proposed = core::mem::take(&mut self.proposed);
         next.proposed.retain(|it| state.is_due(it));
+        if !self.is_outdated(state) {
+            next.clocks = core::mem::take(&mut self.clocks);
+        }
         *self = next;
         self.on_leads(state, out);
     }
