@@ -214,7 +214,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 usize::try_from(*at) == Ok(registry.drafted(by, number))
                     && registry.by() != Some((by, number))
             }
-            _ => registry.committed(&registration).is_some(),
+            Registration::Commit { .. } | Registration::Birth { .. } => {
+                registry.committed(&registration).is_some()
+            }
         };
         if self.registrar.askers.len() < ASKERS {
             self.registrar.askers.insert((by, number));

@@ -54,7 +54,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn ask_founders(&mut self, group: GroupId, founders: &[NodeId]) {
         let hint = self.leader_hints.get(group);
         let asked: Vec<P> = hint.map_or_else(Vec::new, |it| it.asked().cloned().collect());
-        for founder in founders {
+        for founder in founders.iter().filter(|it| **it != self.me.id) {
             let to = self.latest(*founder);
             let items = asked.iter().map(|asked| {
                 let asked = asked.clone();
