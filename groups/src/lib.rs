@@ -18,7 +18,7 @@
 //! | each group decides one history, with any lists, clocks and hashes | the assumptions of [`selvedge_replica`]; a node begins with [`Start::Fresh`] once; [`Command::BeginAnew`] is given for lost groups alone |
 //! | groups of two plans never mix | their digests differ (32 bits) |
 //! | two nodes with equal lists choose the same members for a group, without a message | see [`Chooser`] |
-//! | a group gets a leader, and a question from any node reaches it, if it is asked again | a quorum of it is present; messages get through infinitely often; lists become alike, and no longer have nodes that fail; a founder, or a node that both lists name, knows the group |
+//! | a group gets a leader, and a question from any node reaches it, if it is asked again | a quorum of it is present; messages get through infinitely often, and an election takes less than 64 times [`resend`](selvedge_replica::Config::resend); lists become alike, and no longer have nodes that fail; a founder, or a node that both lists name, knows the group |
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
 //! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
 //! | a link names nodes in lives that have just answered, while a quorum of the group answers | |

@@ -20,7 +20,10 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 pub struct Config {
     /// The time to wait for an answer before a message is sent again: above zero. It should be
     /// longer than the usual round trip. It must be longer than the round trip divided by
-    /// [`attempts`](Self::attempts), or a state in pages never arrives. Default 200 ms.
+    /// [`attempts`](Self::attempts), or a state in pages never arrives. A member that gives way to
+    /// another candidate waits for twice this time, times its place in the list of members. After
+    /// its second ballot in a row that fails it waits 4 times as long, then 16 and at last 32 times,
+    /// until a leader has led. Default 200 ms.
     pub resend: Span,
     /// The longest time for which a leader waits before it reports a commit to the others, if it
     /// has no other message to send: above zero. Default 50 ms.

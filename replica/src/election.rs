@@ -57,10 +57,12 @@ impl<S: State> Replica<S> {
         self.wait_to_stand(before as u64 + 1, cx);
     }
 
+    /// Waits for so many turns, and longer after each further ballot of its own that failed: where a
+    /// promise takes longer than a turn, members that stand in turn outbid each other.
     fn wait_to_stand(&mut self, turns: u64, cx: &mut Context<'_, Self>) {
         if !self.waits_to_stand {
             self.waits_to_stand = true;
-            let doublings = (self.failed.saturating_sub(1) * 2).min(DOUBLINGS_MAX);
+            let doublings = (self.ballots.saturating_sub(1) * 2).min(DOUBLINGS_MAX);
             let turns = turns << doublings;
             cx.arm(Timer::Campaign, self.config.resend * 2 * turns);
         }
@@ -87,7 +89,7 @@ impl<S: State> Replica<S> {
             return; // A peer that lies has used the numbers up: the others would refuse this one.
         }
         self.counters.elections += 1;
-        self.failed.0 = DOUBLINGS_MAX.min(*self.failed + 1);
+        self.ballots.0 = DOUBLINGS_MAX.min(*self.ballots + 1);
         self.waits_to_stand = false;
         self.role = Role::Candidate(Candidacy::new(ballot, handed_over));
         self.ask_for_promises(cx);

@@ -272,8 +272,9 @@ impl<S: State> Replica<S> {
         follower.round = follower.round.max(round);
         let lacks = follower.sent < last;
         let follows = |id| id == self.me.id || leadership.matches(id, leadership.start);
-        if *self.failed > 0 && self.acceptor.group().is_quorum(follows) {
-            self.failed.0 = 0;
+        // Not before: a leader that others outbid meanwhile would stand again too soon.
+        if *self.ballots > 0 && self.acceptor.group().is_quorum(follows) {
+            self.ballots.0 = 0;
         }
         // Before reads are answered: if this ends the configuration, this node may drop the state, and
         // its reads are answered in the next configuration.
@@ -321,7 +322,7 @@ impl<S: State> Replica<S> {
         if version <= self.acceptor.committed() {
             return;
         }
-        self.failed.0 = 0;
+        self.ballots.0 = 0;
         if self.acceptor.is_sealed() && version == self.acceptor.end() {
             // Ballots begin at 0 again behind it, so its commit must not be forgotten.
             Self::emit_fact(Fact::Committed(version), cx);

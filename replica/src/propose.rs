@@ -281,7 +281,7 @@ impl<S: State> Replica<S> {
 
     /// Notes progress: something that this member waited for has come.
     pub(crate) fn note_progress(&mut self, cx: &mut Context<'_, Self>) {
-        self.failed.0 = 0;
+        self.ballots.0 = 0;
         self.work.attempts = 0;
         self.work.turn = 0;
         self.work.sought = None;

@@ -74,9 +74,9 @@ pub struct Replica<S: State> {
     pub(crate) is_restored: bool,
     /// True while the timer runs after which this member stands.
     pub(crate) waits_to_stand: bool,
-    /// The number of ballots that came to nothing since a leader was known. It decides only how
-    /// long that timer runs, and a check lets a timer tick at any time.
-    pub(crate) failed: Untracked<u8>,
+    /// The number of times that this member stood since a leader led, as far as it lengthens that
+    /// timer. Nothing else depends on it, and a check lets a timer tick at any time.
+    pub(crate) ballots: Untracked<u8>,
     /// True if the leader was asked if it is present.
     pub(crate) watches: bool,
     pub(crate) counters: Untracked<Counters>,
@@ -255,7 +255,7 @@ impl<S: State> Replica<S> {
             is_tied: false,
             is_restored: false,
             waits_to_stand: false,
-            failed: Untracked(0),
+            ballots: Untracked(0),
             watches: false,
             counters: Untracked(Counters::default()),
             rules: Rules::default(),

@@ -60,7 +60,7 @@ fn beginnings() -> Vec<Scenario> {
         holds("it is founded", 1_940, founded),
         holds(
             "it is founded, an update",
-            98_939,
+            98_924,
             Setup {
                 asks: &[(2, Propose(22))],
                 sees: &[Leaders(1), Applied(1)],
@@ -206,7 +206,7 @@ fn changes() -> Vec<Scenario> {
         holds("an epoch", 23_630, epoch),
         holds(
             "the leader fails during an epoch, and another member is down",
-            79_194,
+            79_178,
             Setup {
                 ends: &[1],
                 down: &[3],
@@ -223,7 +223,7 @@ fn changes() -> Vec<Scenario> {
         holds("a member that left is chosen anew", 2_337, chosen_anew),
         holds(
             "a member that left is chosen anew, a loss",
-            33_804,
+            33_572,
             Setup {
                 bounds: a_loss,
                 ends_within: Some(2),
@@ -265,7 +265,7 @@ fn of_five() -> Vec<Scenario> {
         holds("two of five have failed, an update", 11, two_failed),
         holds(
             "two of five have failed, an update, a loss",
-            27_558,
+            27_433,
             Setup {
                 bounds: Bounds {
                     drops: 1,
@@ -306,7 +306,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     let mut all = vec![
         holds(
             "an epoch, a loss",
-            84_469,
+            84_297,
             Setup {
                 asks: &[(1, Epoch(&[1, 2, 4]))],
                 down: &[3],
@@ -321,7 +321,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a former member is chosen anew while a node asks it that missed a link",
-            47_287,
+            46_563,
             Setup {
                 before: MISSED,
                 down: &[],
@@ -336,7 +336,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member that left is chosen anew, a loss and a copy",
-            69_255,
+            69_007,
             Setup {
                 before: LEFT,
                 asks: &[(1, Epoch(&[1, 3, 2]))],
@@ -350,7 +350,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a member begins again at any time",
-            360_471,
+            360_435,
             Setup {
                 ends: &[3],
                 down: &[4],
