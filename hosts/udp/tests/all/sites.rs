@@ -8,7 +8,7 @@ use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Span};
 use selvedge_groups::store::Stored;
 use selvedge_groups::{self as groups, GroupId, Place, Selection};
-use selvedge_kgroup::routines::Definition;
+use selvedge_kgroup::routines::{Definition, Retrigger};
 use selvedge_kgroup::{
     ConfigError, Event, LeaderEvent, Outcome, Reject as Refused, Site, TriggerId, devices,
 };
@@ -40,7 +40,8 @@ fn node(id: u64) -> groups::Node {
 fn switching(devices: &[NodeId]) -> Definition {
     let steps = devices.iter().map(|it| Step::new(*it, "on".into()));
     let steps = steps.collect();
-    Definition::new(Routine { steps })
+    // A run whose leader was killed may take a while to end.
+    Definition::new(Routine { steps }).with_retrigger(Retrigger::QueueOnce)
 }
 
 /// A site with a blind, and a routine that switches it.
