@@ -118,6 +118,8 @@ pub enum Event<S: State, P> {
     },
     /// The outcome of a [`Command::ChangeSite`].
     Proposed {
+        /// The number of the proposal ([`Groups::proposed`](crate::Groups::proposed)).
+        number: u64,
         /// The generation of the registry's site.
         generation: u32,
         /// True if it is the proposed one. Else another one was decided, before it or since.

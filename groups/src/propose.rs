@@ -106,6 +106,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
+    /// The number of sites that this node has proposed in this life: that of the last one.
+    #[must_use]
+    pub const fn proposed(&self) -> u64 {
+        self.registrar.proposed
+    }
+
     fn check_site(&self, bytes: &[u8], generation: u32) -> Result<(), SiteError> {
         let (found, needed) = (self.plan.frame_budget(), FRAME_LEAST);
         if found < needed {
@@ -274,6 +280,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if is_decided || generation > proposal.after {
             self.registrar.proposal = None;
             return cx.event(Event::Proposed {
+                number,
                 generation,
                 is_decided,
             });

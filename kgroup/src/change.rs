@@ -47,11 +47,9 @@ impl Kgroup {
         let id = self.me().id;
         let nodes = self.site.0.nodes();
         if nodes.binary_search_by_key(&id, |it| it.id).is_err() {
-            let kind = "node";
-            let why = ConfigError::Absent { kind, id: id.0 };
             let own = self.wanted.0.as_ref().map_or(0, |it| it.generation());
-            let (present, why) = (generation, Some(Box::new(why)));
-            return cx.event(Event::OtherSite { present, own, why });
+            let why = ConfigError::NoNode(id);
+            return Self::report_other((generation, own), why, cx);
         }
         self.propose_wanted(cx);
     }
@@ -72,27 +70,27 @@ impl Kgroup {
             return;
         };
         let (own, present) = (wanted.generation(), self.site.0.generation());
-        let next = self.site.0.changed_to(&wanted);
-        let is_alike = next.as_ref().is_ok_and(|it| it.is_like(&self.site.0));
-        if own < present || own == present && is_alike {
-            return; // The others have it, or a later one.
+        if own < present {
+            return; // The others have a later one.
         }
-        match next {
+        match self.site.0.changed_to(&wanted) {
             Ok(_) if own > present => {
                 // Refused while another one is proposed: it is tried again.
                 let _later = self.change_site(&wanted, cx).is_err();
                 self.wanted.0 = Some(wanted);
             }
-            Ok(_) => cx.event(Event::OtherSite {
-                present,
-                own,
-                why: None,
-            }),
-            Err(error) => cx.event(Event::OtherSite {
-                present,
-                own,
-                why: Some(Box::new(error)),
-            }),
+            Ok(next) => {
+                if let Some((kind, id)) = self.site.0.difference(&next) {
+                    let why = ConfigError::Differs { kind, id };
+                    Self::report_other((present, own), why, cx);
+                }
+            }
+            Err(why) => Self::report_other((present, own), why, cx),
         }
+    }
+
+    fn report_other((present, own): (u32, u32), why: ConfigError, cx: &mut Context<'_, Self>) {
+        let why = Box::new(why);
+        cx.event(Event::OtherSite { present, own, why });
     }
 }

@@ -81,6 +81,19 @@ pub enum ConfigError {
         /// The id of the node or device, or the number of the routine.
         id: u64,
     },
+    /// Two sites of one generation differ, and this part is the first that does.
+    #[error(
+        "{kind} {id} differs between two sites of one generation: give the changed site a higher generation"
+    )]
+    Differs {
+        /// The kind of the part: a node, a device or a routine.
+        kind: &'static str,
+        /// The id of the node or device, or the number of the routine.
+        id: u64,
+    },
+    /// The present site does not have this node.
+    #[error("the present site does not have node {0}: add it by a change of the site, or stop it")]
+    NoNode(NodeId),
     /// A site that is to follow numbers a routine as one that was removed before. Numbers are not used again.
     #[error("routine {routine} was removed, and numbers are not used again: number it {next}")]
     Removed {

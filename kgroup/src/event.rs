@@ -95,14 +95,14 @@ pub enum Event {
         generation: u32,
     },
     /// The site with which this node began differs from that of the others, and cannot become
-    /// theirs: this node goes on with theirs.
+    /// theirs, or theirs does not have this node: this node goes on with theirs.
     OtherSite {
         /// The generation of their site.
         present: u32,
-        /// The generation of this node's. The same one, with other contents: it needs a higher one.
+        /// The generation of this node's.
         own: u32,
-        /// The reason why it cannot follow on theirs, if that is it.
-        why: Option<Box<ConfigError>>,
+        /// The reason why it cannot follow on theirs.
+        why: Box<ConfigError>,
     },
     /// A routine's group has decided about a trigger of this node.
     Triggered {

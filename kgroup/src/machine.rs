@@ -27,8 +27,9 @@ use crate::effect::Effect;
 use crate::event::{Command, Event, Reject, Timer};
 use crate::leading::{LeaderEvent, LeaderInput, LeaderTimer, Leading, Out};
 use crate::message::{Message, Payload};
+use crate::routines::Decided as RoutineDecided;
 use crate::site::{self, Site};
-use crate::state::{GroupState, Update};
+use crate::state::{Decided, GroupState, Update};
 use crate::{Answer, Request, TriggerId};
 
 /// The node's part in all groups.
@@ -230,6 +231,11 @@ impl Kgroup {
                 }
             }
             replica::Event::Applied { outcome, .. } => {
+                if let Decided::Routine(RoutineDecided::Defined | RoutineDecided::Ends { .. }) =
+                    outcome
+                {
+                    self.look_at_clock(group, cx); // Its triggers may be other ones.
+                }
                 self.on(group, LeaderInput::Applied(outcome), cx);
             }
             replica::Event::Readable { read, .. } => {

@@ -156,6 +156,7 @@ impl Node {
         #[cfg(feature = "kgroup")]
         self.remember();
         self.present = present.ok();
+        cx.event(Event::Present(me));
         #[cfg(feature = "kgroup")]
         self.coordinate(me, cx);
         let others = self.membership().members();
@@ -174,7 +175,6 @@ impl Node {
         self.count_later(cx);
         self.tolerate_all(cx);
         self.look_for_leader(cx);
-        cx.event(Event::Present(me));
     }
 
     /// Returns true if a machine runs beside membership.

@@ -71,7 +71,7 @@ class Node:
         command, _, answer = line.partition(": ")
         if line == "joined":
             self.has_joined.set()
-        elif command in ("lamp", "bell", "doorbell"):
+        elif command in ("lamp", "bell", "doorbell") or command.startswith("light "):
             self.building.acted(command, answer)
         else:
             with self.lock:
@@ -173,5 +173,5 @@ class Building:
                 self.reports[int(run)] = report
             else:
                 number = int(re.search(r"command (\d+)", text).group(1))
-                times = self.commands[device]
+                times = self.commands.setdefault(device, {})
                 times[number] = times.get(number, 0) + 1

@@ -1,4 +1,4 @@
-"""Clients of the maps and of the doorbell, with the checks of each answer."""
+"""Clients of the maps, of the doorbell and of the site, with the checks of each answer."""
 
 import random
 import threading
@@ -219,3 +219,62 @@ class Bell:
         self.checks.that("an id starts one run", self.runs() == self.ids, f"{self.ids} ids, {self.runs()} runs")
         for number, times in sorted(self.building.commands["bell"].items()):
             self.checks.that("the bell rings at most once in a run", times == 1, f"command {number}: {times} times")
+
+
+class Lights:
+    """A client that adds lights to the building, one after another, each with a routine of its own."""
+
+    FIRST = 103
+
+    def __init__(self, building, checks, patience, rng):
+        self.building, self.checks, self.patience, self.rng = building, checks, patience, rng
+        self.light = self.FIRST - 1
+        self.asked = None
+
+    def add(self):
+        """Adds the next light, and does not wait."""
+        self.light += 1
+        self.asked = None
+        self.ask()
+
+    def ask(self):
+        """Asks another node for the light if none has answered that it is there."""
+        up = self.building.up()
+        if up and (self.asked is None or self.asked.ended.is_set() and not self.is_added()):
+            self.asked = self.rng.choice(up).ask(f"add {self.light}")
+
+    def is_added(self):
+        return str(self.light) in (self.asked.answer or "").partition("devices")[2]
+
+    def settle(self):
+        """Waits until the light is there, at all nodes, and can be switched on."""
+        end = time.monotonic() + self.patience
+        while not self.is_added() and time.monotonic() < end:
+            self.asked.wait(ANSWER)
+            self.ask()
+        self.checks.that("a light is added while nodes are killed", self.is_added(), f"{self.light}: {self.asked.answer}")
+        self.compare()
+        answer = None
+        while answer != "triggered" and time.monotonic() < end:
+            answer = self.rng.choice(self.building.up()).ask(f"switch {self.light} {self.light}").wait(ANSWER)
+        while not self.is_on() and time.monotonic() < end:
+            time.sleep(0.05)
+        self.checks.that("an added light is switched on by its routine", self.is_on(), f"{self.light}: {answer}")
+
+    def is_on(self):
+        with self.building.lock:
+            return bool(self.building.commands.get(f"light {self.light}"))
+
+    def compare(self):
+        """All nodes list one site of one generation, with all lights."""
+        end = time.monotonic() + self.patience
+        devices = [101, 102, *range(self.FIRST, self.light + 1)]
+        expected = f"generation {len(devices) - 2}, devices {devices}"
+        while True:
+            asked = [(it.id, it.ask("site")) for it in self.building.up()]
+            listed = {node: question.wait(ANSWER) for node, question in asked}
+            is_one = len(listed) == len(self.building.nodes) and set(listed.values()) == {expected}
+            if is_one or time.monotonic() > end:
+                break
+            time.sleep(0.2)
+        self.checks.that("all nodes list the decided site", is_one, f"{expected}: {listed}")

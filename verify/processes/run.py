@@ -10,7 +10,7 @@ promises.
     ..  --seed N --program PATH
 
 The 11 nodes hold maps and a routine in groups of five, of which two may fail (`building.py`). Clients
-change entries and ring the doorbell while nodes are killed by SIGKILL and start again from their folders:
+change entries, ring the doorbell and add a light to the site while nodes are killed by SIGKILL and start again from their folders:
 one after another, all at once, more than a group survives, and one whose disk is full.
 
 The exit status is 0 if all checks held. Otherwise the folders, with the output of each node, are kept."""
@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 
 from building import Building
-from clients import Bell, Checks, Maps
+from clients import Bell, Checks, Lights, Maps
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES, FAILURES = 11, 2
@@ -45,6 +45,7 @@ class Run:
         self.building = Building(options.program, folder, NODES, FAILURES, 10 if options.long else 60)
         self.maps = Maps(self.building, self.checks, PATIENCE, options.seed)
         self.bell = Bell(self.building, self.checks, PATIENCE, self.rng)
+        self.lights = Lights(self.building, self.checks, PATIENCE, self.rng)
         self.forgets = options.forget
         self.unused = 0
 
@@ -59,12 +60,13 @@ class Run:
             self.checks.that("a node joins, with the folder that it has", node.joins(PATIENCE), f"node {node.id}")
 
     def verify(self):
-        """All confirmed changes are there, and maps and the routine can be used."""
+        """All confirmed changes are there, also those of the site, and maps and the routine can be used."""
         self.maps.read_all()
         self.unused += 1
         self.maps.use(f"unused-{self.unused}")
         self.bell.settle()
         self.bell.ask_again()
+        self.lights.compare()
 
     def writes(self, seconds):
         """Lets clients change entries for this time."""
@@ -78,11 +80,13 @@ class Run:
 
     def one_by_one(self, count):
         """Kills one node after another, or as many as may fail; they start again before the next ones are
-        killed. A node in four leaves instead."""
+        killed. A node in four leaves instead. A light is added meanwhile."""
         self.writes(0.5)
+        self.lights.add()
         for _ in range(count):
             nodes = self.rng.sample(self.building.nodes, self.rng.randint(1, FAILURES))
             self.bell.ring()
+            self.lights.ask()
             time.sleep(self.rng.uniform(0, 1))
             if self.rng.randrange(4) == 0:
                 status = nodes[0].leave(PATIENCE)
@@ -92,6 +96,7 @@ class Run:
             time.sleep(self.rng.uniform(0, 1))
             self.start(nodes)
         self.maps.end()
+        self.lights.settle()
         self.verify()
 
     def power_cut(self, seconds):

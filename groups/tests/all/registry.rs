@@ -327,6 +327,7 @@ fn all_nodes_take_a_site_that_was_decided_and_its_groups_begin() {
         assert_eq!((town.set(FIRST), town.set(SECOND)), (0b110, 0b110_0000));
         let proposed = |it: &(u64, Event<Held, u64>)| match it.1 {
             Event::Proposed {
+                number: 1,
                 generation,
                 is_decided,
             } => Some((it.0, generation, is_decided)),

@@ -15,6 +15,9 @@
 //! command, because commands do not wait for each other. Where too few nodes are up there is no
 //! answer, and no wrong one.
 //!
+//! `add 103` gives the building one more light, with a routine that `switch 103 1` triggers, while all nodes
+//! run. They store it: each node has it after any restart, whatever its command line begins with.
+//!
 //! The lamp and the bell are lines on the terminal of the node that leads their group. The lamp may
 //! be switched on twice in a run, after a crash of that node. The bell never rings twice, so in that
 //! case it may not ring at all.
@@ -39,7 +42,7 @@ use selvedge_udp::selvedge::Coordination;
 use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::groups::store::Stored;
-use selvedge_udp::selvedge::groups::{Node, Place, Selection};
+use selvedge_udp::selvedge::groups::{GroupId, Node, Place, Selection};
 use selvedge_udp::selvedge::kgroup::routines::{Definition, Retrigger, RoutineEvent};
 use selvedge_udp::selvedge::kgroup::{
     ConfigError, Delivery, Event, LeaderEvent, Outcome, Site, TriggerId, devices,
@@ -58,7 +61,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const USAGE: &str = "usage: building_node --id N --nodes N --failures F --listen ADDRESS --state FOLDER \
                      [--epoch SECONDS] --join ADDRESS..";
-const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | members | leave";
+const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | switch LIGHT ID | site | members | leave";
 
 fn main() -> ExitCode {
     match run() {
@@ -152,7 +155,7 @@ impl Arguments {
     }
 }
 
-/// The building, which is equal on all nodes: these nodes, two devices, and the doorbell. Each map,
+/// The building as it begins, which is equal on all nodes: these nodes, two devices, and the doorbell. Each map,
 /// device and routine is at 2 * `failures` + 1 of the nodes.
 fn site(nodes: u64, failures: u8) -> Result<Site, ConfigError> {
     let here = Place::default();
@@ -186,15 +189,15 @@ async fn serve_devices(node: &Handle) -> Result<(), Box<dyn Error>> {
         if let NodeEvent::Unstored(why) = event {
             return Err(why.into());
         }
-        if let NodeEvent::Groups(Event::Leader { event, .. }) = event {
-            serve(node, at, event).await;
+        if let NodeEvent::Groups(Event::Leader { group, event }) = event {
+            serve(node, at, (group, event)).await;
         }
     }
 }
 
 /// Carries out an event of a group that this node leads. Its answer is refused if another node leads by
 /// then, which does the same.
-async fn serve(node: &Handle, at: Time, event: LeaderEvent) {
+async fn serve(node: &Handle, at: Time, (group, event): (GroupId, LeaderEvent)) {
     if let LeaderEvent::Devices(devices::Event::Ping { device }) = event {
         // These devices answer, and have no state to read.
         let _taken = node.reported(device, None).await.is_ok();
@@ -207,15 +210,17 @@ async fn serve(node: &Handle, at: Time, event: LeaderEvent) {
             Outcome::Done
         };
         if !is_late {
-            let device = if ticket.device == LAMP {
-                "lamp"
-            } else {
-                "bell"
+            let device = match ticket.device {
+                LAMP => "lamp".to_owned(),
+                BELL => "bell".to_owned(),
+                light => format!("light {light}"),
             };
             println!("{device}: {value} (command {})", ticket.number);
         }
         let _taken = node.acted(ticket, outcome).await.is_ok();
-    } else if let LeaderEvent::Routine(RoutineEvent::Reports(report)) = event {
+    } else if let LeaderEvent::Routine(RoutineEvent::Reports(report)) = event
+        && group == Site::routine(0)
+    {
         let (run, end, steps) = (report.instance, report.end, report.steps);
         println!("doorbell: run {run}: {end:?}, {steps:?}");
     }
@@ -246,6 +251,48 @@ async fn serve_commands(
     Ok(())
 }
 
+/// Adds a light and a routine that switches it on, unless the building has it.
+async fn add(node: &Handle, light: NodeId) -> Result<String, selvedge_udp::Error> {
+    let Some(present) = node.site() else {
+        return Ok("the site is not known yet".to_owned());
+    };
+    if present.cluster_of(light).is_none() {
+        let steps = vec![Step::new(light, "on".into())];
+        let on = Definition::new(Routine { steps });
+        let next = Site::clone(&present).with_device(light, Place::default());
+        match next.and_then(|it| it.with_routine(on)) {
+            Ok(next) => node.change_site(next).await?,
+            Err(why) => return Ok(why.to_string()),
+        };
+    }
+    Ok(shown(node.site().as_deref()))
+}
+
+/// Triggers the routine of a light.
+async fn switch(
+    node: &Handle,
+    light: NodeId,
+    id: TriggerId,
+) -> Result<String, selvedge_udp::Error> {
+    let site = node.site();
+    let mut routines = site.iter().flat_map(|it| it.routines());
+    let Some((routine, _)) = routines.find(|it| it.1.devices() == [light]) else {
+        return Ok("there is no such light: add it first".to_owned());
+    };
+    node.trigger(Site::routine(routine), id).await?;
+    Ok("triggered".to_owned())
+}
+
+fn shown(site: Option<&Site>) -> String {
+    let Some(site) = site else {
+        return "the site is not known yet".to_owned();
+    };
+    let devices = site.clusters().flat_map(|it| &it.1.devices);
+    let mut devices: Vec<u64> = devices.map(|it| it.0).collect();
+    devices.sort_unstable();
+    format!("generation {}, devices {devices:?}", site.generation())
+}
+
 async fn answer(node: &Handle, command: &str) -> Result<String, selvedge_udp::Error> {
     let words: Vec<&str> = command.splitn(4, ' ').collect();
     Ok(match words[..] {
@@ -272,6 +319,15 @@ async fn answer(node: &Handle, command: &str) -> Result<String, selvedge_udp::Er
             }
             Err(_) => "give a number, another one for each ring".to_owned(),
         },
+        ["add", light] => match light.parse() {
+            Ok(light) => add(node, NodeId(light)).await?,
+            Err(_) => "give the number of a light, from 103".to_owned(),
+        },
+        ["switch", light, id] => match (light.parse().map(NodeId), id.parse()) {
+            (Ok(light), Ok(id)) => switch(node, light, TriggerId(id)).await?,
+            _ => "give the number of a light, and a number, another one for each run".to_owned(),
+        },
+        ["site"] => shown(node.site().as_deref()),
         ["members"] => {
             let members = node.members();
             let shown = members.iter();

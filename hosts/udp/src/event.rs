@@ -1,12 +1,15 @@
 //! Events of a node for its application.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 #[cfg(feature = "estimate")]
 use selvedge_camera::estimate;
 use selvedge_celect::Ballot;
 use selvedge_core::{Member, NodeId, Time};
+use selvedge_kgroup::{ConfigError, Site};
 use selvedge_membership::Status;
+use thiserror::Error;
 
 use crate::seeds::SeedNews;
 
@@ -55,10 +58,17 @@ pub enum NodeEvent {
     /// The disk does not store the node's promises in k-groups ([`Setup::state`](crate::Setup::state)),
     /// for this reason. The node ends.
     Unstored(String),
-    /// A member has another site than this node, so their k-groups never mix. One event for
-    /// each new life of such a member. Requests to k-groups are refused
-    /// ([`Reject::OtherSite`](crate::Reject::OtherSite)) while so many members have other sites that
-    /// too few are left for an answer.
+    /// The site of the k-groups has another generation: this node has the nodes, devices and routines of
+    /// it now, and [`NodeState::site`] is it. Changes come by [`Handle::change_site`](crate::Handle::change_site)
+    /// of any node, and from a node that was started with a site of a later generation.
+    Site {
+        /// The generation.
+        generation: u32,
+    },
+    /// The site with which this node was started and that of others cannot become one. One event for each
+    /// new life of a member with another site, and one for this node's own site. Requests to k-groups are
+    /// refused ([`Reject::OtherSite`](crate::Reject::OtherSite)) while it lasts: for this node's own site
+    /// until there is a later one, for other members while too few are left for an answer.
     OtherSite(OtherSite),
     /// Another process has this node's id. At most one event a minute, and in a sealed mesh only:
     /// in the clear such processes take later and later lives, and each is an
@@ -75,15 +85,36 @@ pub struct Unsent {
     pub error: String,
 }
 
-/// A member with another [site](selvedge_kgroup::Site).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OtherSite {
-    /// The member.
-    pub member: Member,
-    /// The digest of its site.
-    pub found: u32,
-    /// The digest of this node's site.
-    pub own: u32,
+/// Two [sites](selvedge_kgroup::Site) that cannot become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OtherSite {
+    /// A member began with another first site than this node, so their k-groups never mix.
+    #[error(
+        "{member} has a first site with the digest {found:08x}, and this node has {own:08x}: start all nodes with \
+         one first site, that of generation 0"
+    )]
+    Member {
+        /// The member.
+        member: Member,
+        /// The digest of its first site.
+        found: u32,
+        /// The digest of this node's first site.
+        own: u32,
+    },
+    /// The site with which this node was started cannot follow on the present one, or the present one does
+    /// not have this node.
+    #[error(
+        "this node was started with a site of generation {own}, and the present one has generation {present}: {why}"
+    )]
+    Own {
+        /// The generation of the present site.
+        present: u32,
+        /// The generation of the site with which this node was started.
+        own: u32,
+        /// The part that differs, and the remedy.
+        why: ConfigError,
+    },
 }
 
 /// A second process with this node's id.
@@ -117,11 +148,14 @@ pub struct NodeState {
     /// True if it is in the mesh: it has joined, and has not left.
     pub is_in: bool,
     /// The member list, this node included.
-    pub members: std::sync::Arc<[MemberInfo]>,
+    pub members: Arc<[MemberInfo]>,
     /// The leader, perhaps this node, and its ballot.
     pub leader: Option<(Member, Ballot)>,
     /// The end of the time for which this node leads, by its clock.
     pub leads_until: Option<Time>,
+    /// The present site of the k-groups, with its generation; `None` where the node takes no part in them,
+    /// has not joined, or does not know the site of the others yet.
+    pub site: Option<Arc<Site>>,
     /// True while all its sends fail, also less than a minute after a [`NodeEvent::Unsent`]: a
     /// leader leads itself alone then.
     pub is_mute: bool,
@@ -136,6 +170,7 @@ impl NodeState {
             members: [].into(),
             leader: None,
             leads_until: None,
+            site: None,
             is_mute: false,
         }
     }

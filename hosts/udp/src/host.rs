@@ -6,8 +6,7 @@ use selvedge_core::{Driver, Member, shared};
 use selvedge_host::parts;
 use selvedge_membership::{Command, Metadata, Phase};
 
-use selvedge::{ConfigError, Coordination, Election, Exclusion, Node};
-use selvedge_kgroup as kgroup;
+use selvedge::{ConfigError, Election, Exclusion, Node};
 use selvedge_seal::{Epoch, OVERHEAD};
 
 use crate::directory::Directory;
@@ -21,7 +20,7 @@ use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
 use crate::setup::Setup;
-use crate::sites::Sites;
+use crate::sites::{self, Sites};
 use crate::task::{Epochs, Progress, Task};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
@@ -106,10 +105,10 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         .election(election);
     let epoch = setup.coordination.as_ref().map(|it| it.1);
     let mut stored = None;
-    let mut has_times = false;
-    if let Some((coordination, _)) = setup.coordination {
-        has_times = (coordination.site.routines()).any(|it| !it.1.triggers.is_empty());
-        let mut coordination = held_to(coordination, frame_budget)?;
+    let has_groups = setup.coordination.is_some();
+    if let Some((mut coordination, _)) = setup.coordination {
+        let site = sites::held_to(&coordination.site, frame_budget);
+        coordination.site = site.map_err(ConfigError::from)?;
         machine = match facts {
             None => machine.groups(coordination),
             Some(mut found) => {
@@ -156,7 +155,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         pending: Pending::default(),
         sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
-        local_clock: has_times.then_some(setup.local_clock),
+        local_clock: has_groups.then_some(setup.local_clock),
         keeping,
         sealing,
         paces: Paces::default(),
@@ -212,14 +211,4 @@ fn shortened_too(mut election: Election, frame_budget: u16) -> Election {
     let longest = &mut election.config.frame_budget;
     *longest = frame_budget.min(*longest);
     election
-}
-
-/// Shortens frames, like [`shortened`].
-fn held_to(mut coordination: Coordination, frame_budget: u16) -> Result<Coordination, ConfigError> {
-    if coordination.site.frame_budget() > frame_budget {
-        let site = kgroup::Site::clone(&coordination.site);
-        let site = site.with_frame_budget(frame_budget);
-        coordination.site = Arc::new(site.map_err(kgroup::Reject::from)?);
-    }
-    Ok(coordination)
 }

@@ -39,6 +39,7 @@
 //! | a reader that saw an event, or got an outcome, reads a state that reflects it | |
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::state`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
+//! | a restarted node has the site that was decided, whatever its program passes | the same; without a folder, another node that has it is up |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
@@ -57,13 +58,30 @@
 //! | [`Handle::wait_for`] | the published state is as wanted | the same |
 //! | [`Handle::lock`], [`Handle::lock_until`] | the node has joined, and it is this caller's turn | [`LockError`]: refused, timed out, or the node leaves or has stopped |
 //! | [`Handle::elect`], [`Handle::set_max_lives`], [`Handle::set_bounds`] | the node has joined, and has accepted the command | [`Error`]: refused, or the node has stopped |
-//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request, and so do members with other sites ([`Reject::OtherSite`]) |
+//! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request, and so does a site that differs from that of others ([`Reject::OtherSite`]) |
+//! | [`Handle::change_site`] | the node has joined, the registry has decided, and this node has the site | the same; [`Reject::OtherChange`] when another site was decided first |
+//! | [`Handle::begin_anew`] | the node has joined, and has accepted it | [`Error`]: refused, or the node has stopped |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
 //! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
 //!
 //! A dropped future stops waiting. A command that the node has already accepted is carried out.
+//!
+//! # A building that changes
+//!
+//! A building begins with a site of generation 0, alike on all nodes. Later its nodes, devices and routines
+//! change while all nodes run: [`Handle::site`] is the present site, [`Handle::change_site`] of any node
+//! makes another one of it, and [`NodeEvent::Site`] reports each that was decided. A node that is started
+//! with a site of a later generation proposes that: so a restart of all nodes, one after another, rolls out
+//! a new file. A node that the present site does not have waits until a change adds it.
+//!
+//! Where the site of a node's program cannot become the present one, the node reports it once
+//! ([`NodeEvent::OtherSite`]) and refuses requests ([`Reject::OtherSite`]); both name the part that differs.
+//! It goes on as a member of groups by the present site.
+//!
+//! A group that lost its members for good begins anew by [`Handle::begin_anew`]. The book's chapter on
+//! routines without a hub has the tasks of an operator.
 //!
 //! # Without a runtime
 //!

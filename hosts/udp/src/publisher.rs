@@ -1,8 +1,11 @@
 //! The host's end of the connection to the application: requests, events and published state.
 
+use std::sync::Arc;
+
 use selvedge::Node;
 use selvedge_core::shared::{Port, Request};
 use selvedge_core::{NodeId, Time};
+use selvedge_kgroup::Site;
 use selvedge_membership::Phase;
 
 use crate::directory::Directory;
@@ -43,6 +46,12 @@ impl Publisher {
         self.events.push(Observed { at, node, event });
     }
 
+    /// The site of the k-groups is another one.
+    pub(crate) fn set_site(&mut self, site: Option<Arc<Site>>) {
+        self.published.site = site;
+        self.is_stale = true;
+    }
+
     /// Publishes, if anything has changed. O(members) if the list or an address in it has, else
     /// O(1).
     pub(crate) fn publish(&mut self, node: &Node, directory: &Directory, is_mute: bool) {
@@ -51,9 +60,10 @@ impl Publisher {
         let mut state = NodeState {
             me: membership.me(),
             is_in: matches!(membership.phase(), Phase::Joined | Phase::Leaving),
-            members: std::sync::Arc::clone(&self.published.members),
+            members: Arc::clone(&self.published.members),
             leader: node.leader(),
             leads_until: node.leads_until(),
+            site: self.published.site.clone(),
             is_mute,
         };
         if is_stale {

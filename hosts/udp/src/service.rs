@@ -1,5 +1,7 @@
 //! Commands and answers between handles and the task of a node.
 
+use std::sync::Arc;
+
 use selvedge_camera::sections::Name;
 use selvedge_core::Member;
 use selvedge_core::shared::{self, Service};
@@ -7,7 +9,7 @@ use selvedge_groups::{
     GroupId,
     store::{Entry, Key, Operation, Stored},
 };
-use selvedge_kgroup::TriggerId;
+use selvedge_kgroup::{Site, TriggerId};
 use thiserror::Error;
 
 use crate::Observed;
@@ -37,6 +39,10 @@ pub(crate) enum Command {
     },
     /// The members for which a section waits.
     WaitsFor(Name),
+    /// Another site for the k-groups.
+    ChangeSite(Arc<Site>),
+    /// A k-group begins anew.
+    BeginAnew(GroupId),
     /// An answer of a k-group.
     Group { group: GroupId, question: Question },
     /// Leave the mesh, and end.
@@ -64,6 +70,7 @@ pub(crate) enum Answer {
     Members(Box<[Member]>),
     Found(Option<Entry>),
     Stored(Stored),
+    Generation(u32),
 }
 
 /// The reason why a running node refused a command of its application. Nothing changed.
@@ -83,13 +90,19 @@ pub enum Reject {
         "the node began a new life before the group answered: ask again, a change may have been made"
     )]
     NewLife,
-    /// Members have other sites, and too few are left for an answer of a group.
-    #[error(
-        "{} has a site with the digest {:08x}, and this node has {:08x}; too few nodes have this one for an answer: \
-         start all nodes with one site; \
-         a change may be made then", .0.member, .0.found, .0.own
-    )]
+    /// This node's site and that of others cannot become one
+    /// ([`NodeEvent::OtherSite`](crate::NodeEvent::OtherSite)). A request to a group may be carried out
+    /// later.
+    #[error(transparent)]
     OtherSite(OtherSite),
+    /// Another change of the site was decided first.
+    #[error(
+        "another site was decided first, of generation {generation}: make the change from Handle::site again"
+    )]
+    OtherChange {
+        /// The generation of the present site.
+        generation: u32,
+    },
 }
 
 /// The reason why a command was not carried out: it was refused, or the node has stopped.

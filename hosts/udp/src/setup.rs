@@ -195,9 +195,10 @@ impl Setup {
     }
 
     /// Takes part in k-groups: as a member, and as a client. Each `epoch`, by the system's clock,
-    /// groups move; zero: only when members fail. In one mesh all nodes give the same site and the
-    /// same epoch. If frames are shorter than the site's, the site's are shortened: then all nodes
-    /// have the same settings of membership, and all seal or none.
+    /// groups move; zero: only when members fail. In one mesh all nodes give the same epoch,
+    /// and a site of generation 0 that is the same, or one of a later generation: see
+    /// [A building that changes](crate#a-building-that-changes). If frames are shorter than the site's,
+    /// the site's are shortened: then all nodes have the same settings of membership, and all seal or none.
     ///
     /// The node stores its promises: give the folder by [`state`](Self::state).
     #[must_use]

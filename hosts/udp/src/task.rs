@@ -3,6 +3,7 @@
 mod inbound;
 mod notices;
 mod outbound;
+mod sites;
 
 use core::future::{self, poll_fn};
 use std::net::SocketAddr;
@@ -59,7 +60,7 @@ pub(crate) struct Task {
     pub(crate) pending: Pending,
     pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
-    /// The local clock, if the site has triggers of time.
+    /// The local clock, if the node takes part in k-groups.
     pub(crate) local_clock: Option<LocalClock>,
     pub(crate) keeping: Option<Keeping>,
     pub(crate) sealing: Option<Sealing>,
@@ -227,8 +228,19 @@ impl Task {
                 let members = section.into_iter().flat_map(Camera::waits_for);
                 reply.send(Ok(Answer::Members(members.collect())));
             }
+            Command::ChangeSite(site) => {
+                match self.propose(&site) {
+                    Ok(number) => self.sites.wait(number, reply),
+                    Err(reject) => reply.send(Err(reject)),
+                }
+                self.carry_out(None).await;
+            }
+            Command::BeginAnew(group) => {
+                reply.send(self.begin_anew(group).map(|()| Answer::Done));
+                self.carry_out(None).await;
+            }
             Command::Group { group, question } => {
-                if let Some(other) = self.sites.alone(self.driver.machine()) {
+                if let Some(other) = self.sites.refusal(self.driver.machine()) {
                     return reply.send(Err(Reject::OtherSite(other)));
                 }
                 let (asked, command) = self.pending.request(group, question);
@@ -277,7 +289,7 @@ impl Task {
     /// former zone expires.
     pub(crate) fn read_clock(&mut self) {
         let now = self.clock.now();
-        let clock = self.local_clock.as_mut();
+        let clock = self.local_clock.as_mut().filter(|_| self.sites.has_times);
         if let Some(shown) = clock.and_then(|it| it.news(now)) {
             let set = kgroup::Command::SetClock(shown);
             let taken = self.command(selvedge::Command::Groups(set));

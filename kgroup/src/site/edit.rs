@@ -170,14 +170,19 @@ impl Site {
         Ok(next)
     }
 
-    /// Returns true if it differs in the generation at most.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
-        let generation = other.generation;
-        *other
-            == Self {
-                generation,
-                ..self.clone()
-            }
+    /// The kind and the id of the first part that differs from another site with the same settings.
+    pub(crate) fn difference(&self, other: &Self) -> Option<(&'static str, u64)> {
+        let nodes = |it: &Self| it.nodes.iter().map(|it| (it.id.0, *it)).collect();
+        let devices = |it: &Self| it.devices.iter().map(|it| (it.0.0, it.1.1)).collect();
+        let one = self.routines.iter().map(|it| ((*it.0).into(), it.1));
+        let routines = other.routines.iter().map(|it| ((*it.0).into(), it.1));
+        let node = first_difference(&nodes(self), &nodes(other)).map(|it| ("node", it));
+        let device = || Some(("device", first_difference(&devices(self), &devices(other))?));
+        let routine = || {
+            let found = first_difference(&one.collect(), &routines.collect());
+            Some(("routine", found?))
+        };
+        node.or_else(device).or_else(routine)
     }
 
     /// Checks nodes, settings and routines.
@@ -280,6 +285,11 @@ pub(super) fn grouped(devices: &BTreeMap<NodeId, (u32, Place)>) -> BTreeMap<u32,
     }
     let clusters = members.into_iter();
     clusters.map(|(it, all)| (it, Cluster::of(all))).collect()
+}
+
+fn first_difference<T: PartialEq>(one: &BTreeMap<u64, T>, other: &BTreeMap<u64, T>) -> Option<u64> {
+    let all = one.keys().chain(other.keys()).copied();
+    all.filter(|it| one.get(it) != other.get(it)).min()
 }
 
 fn absent(routine: u32) -> ConfigError {

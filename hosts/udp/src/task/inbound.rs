@@ -12,8 +12,8 @@ use selvedge_seal::Unopened;
 
 use super::Task;
 use crate::NodeEvent;
+use crate::event::OtherSite;
 use crate::notice::{self, Notice};
-use crate::service::Reject;
 use crate::sites::Sites;
 
 /// The number of waiting datagrams that are received before a due timer.
@@ -138,17 +138,16 @@ impl Task {
         let Some(other) = Sites::of_refused(from, reject) else {
             return;
         };
-        if self.sites.note(other, self.driver.machine()) {
+        if self.sites.note(from, other, self.driver.machine()) {
             self.emit(NodeEvent::OtherSite(other));
-            if let Some(other) = self.sites.alone(self.driver.machine()) {
-                self.pending.refuse_all(Reject::OtherSite(other));
-            }
+            self.refuse_requests();
         }
         // An empty one has no answer, or two nodes would answer each other for ever.
-        if has_items {
+        if let (true, OtherSite::Member { own, .. }) = (has_items, other) {
+            let kgroup = self.driver.machine().kgroup();
             let message = Message::Groups(groups::Message {
-                plan: other.own,
-                generation: 0,
+                plan: own,
+                generation: kgroup.map_or(0, |it| it.groups().generation()),
                 items: List::new(),
             });
             self.effects.push(Effect::Send { to: from, message });

@@ -121,7 +121,9 @@ impl Task {
             selvedge::Event::Present(_) => {
                 self.gates.begin_again();
                 self.pending.refuse_all(Reject::NewLife);
+                self.sites.refuse_change(Reject::NewLife);
                 self.sites = Sites::default();
+                self.follow_site();
             }
             selvedge::Event::Groups(event) => self.on_groups(event, at),
             #[cfg(feature = "estimate")]
@@ -138,9 +140,10 @@ impl Task {
         if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }
-        if let Some(event) = self.pending.on_event(event) {
+        let event = self.pending.on_event(event);
+        if let Some(event) = event.and_then(|it| self.on_site_event(it)) {
             let me = self.driver.machine().membership().me().id;
-            self.publisher.push(at, me, NodeEvent::Groups(event));
+            self.publisher.push(at, me, event);
         }
     }
 

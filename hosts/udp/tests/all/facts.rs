@@ -21,7 +21,7 @@ use crate::groups::{LAMP, coordination};
 
 /// A disk in memory, which can be slow or fail.
 #[derive(Clone, Debug, Default)]
-struct Disk {
+pub(crate) struct Disk {
     bytes: Arc<Mutex<Vec<u8>>>,
     state: Arc<AtomicU8>,
 }

@@ -26,4 +26,5 @@ mod network;
 mod places;
 mod power;
 mod sections;
+mod sites;
 mod starts;
