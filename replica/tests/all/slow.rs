@@ -84,7 +84,11 @@ fn elect(seed: u64, slow: Slow, network: &mut Network<Node>, act: impl Fn(usize)
     slow_down(network, slow);
     let start = network.now();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let spread = if seed.is_multiple_of(4) { 1 } else { Span::secs(2).0 };
+    let spread = if seed.is_multiple_of(4) {
+        1
+    } else {
+        Span::secs(2).0
+    };
     for at in (0..NODES)
         .filter(|&it| network.is_up(it))
         .collect::<Vec<_>>()
