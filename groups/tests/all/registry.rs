@@ -197,7 +197,7 @@ impl Town {
             match effect {
                 Effect::Send { to, message } => {
                     self.count += 1;
-                    let is_lost = self.count % self.loss == 0;
+                    let is_lost = self.count.is_multiple_of(self.loss);
                     let is_cut = self.cut.contains(&id) || self.cut.contains(&to.id.0);
                     let bytes = postcard::to_allocvec(&message).unwrap();
                     assert!(bytes.len() < 1_400, "a frame of {} bytes", bytes.len());
@@ -222,7 +222,7 @@ impl Town {
                     self.facts.entry(id).or_default().push(fact);
                 }
                 Effect::Event(event) => self.events.push((id, event)),
-                Effect::Multicast { .. } => unreachable!(),
+                Effect::Multicast { .. } => panic!("groups send to nodes"),
             }
         }
     }
@@ -238,7 +238,10 @@ impl Town {
                 node.expire(self.now, &mut self.rng, |it| effects.push(it));
                 self.take(id, effects);
             }
-            while let Some((_, to, from, message)) = self.wire.pop_front_if(|it| it.0 <= self.now) {
+            while self.wire.front().is_some_and(|it| it.0 <= self.now) {
+                let Some((_, to, from, message)) = self.wire.pop_front() else {
+                    break;
+                };
                 self.input(to, Input::Message { from, message });
             }
         }
