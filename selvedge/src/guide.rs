@@ -13,6 +13,8 @@ pub mod ids {}
 pub mod many_threads {}
 #[doc = include_str!("../guide/blocking-host.md")]
 pub mod blocking_host {}
+#[doc = include_str!("../guide/building.md")]
+pub mod building {}
 #[doc = include_str!("../guide/simulator-and-checker.md")]
 pub mod simulator_and_checker {}
 #[doc = include_str!("../guide/fuzzing.md")]

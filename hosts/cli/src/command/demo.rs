@@ -90,9 +90,10 @@ impl Mesh {
 /// Run the routines of a building without a hub, on ten nodes in five power domains
 ///
 /// K-groups of the nodes manage six devices, three routines and a map. Nodes store
-/// their promises in a temporary folder. One power domain fails and comes back, then all nodes lose
-/// power together, and epochs begin. A table lists each promise with the measured value, and a page
-/// shows which node led each group over time. The exit status is 0 if no promise is broken.
+/// their promises in a temporary folder. A lamp and a routine are added while they run. Then one power
+/// domain fails and comes back, all nodes lose power together, and epochs begin. A table lists each
+/// promise with the measured value, and a page shows which node led each group over time, and plans of
+/// the floor. The exit status is 0 if no promise is broken.
 #[derive(Debug, Args)]
 struct Building {
     #[command(flatten)]

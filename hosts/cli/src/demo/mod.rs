@@ -21,8 +21,8 @@ mod trace;
 mod turns;
 
 pub use building::{
-    Arrival, Blackout, Building, Course, Darkness, Lead, Run, Which, building, building_page,
-    domain, groups_over_time, judge_building,
+    Addition, Arrival, Blackout, Building, Course, Darkness, Run, Tenure, Which, building,
+    building_page, domain, floor_over_time, groups_over_time, judge_building,
 };
 pub use ground::{Ground, Loopback};
 pub use history::{Opinion, Stretch, histories};

@@ -3,21 +3,24 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
+use std::collections::BTreeMap;
+
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
-    Arrival, Blackout, Course, Darkness, Lead, Plan, Which, building_page, groups_over_time,
-    judge_building,
+    Addition, Arrival, Blackout, Course, Darkness, Plan, Tenure, Which, building_page,
+    floor_over_time, groups_over_time, judge_building,
 };
 use selvedge_core::{NodeId, Span, Time};
 use selvedge_groups as groups;
 use selvedge_kgroup::routines::{End, Report, RoutineEvent};
-use selvedge_kgroup::{Event, LeaderEvent, Site};
+use selvedge_kgroup::{Event, GroupState, LeaderEvent, Payload, Site};
 use selvedge_udp::{NodeEvent, Observed};
 
 const VISITOR: Which = Which::Visitor;
 const EVENING: Which = Which::Evening;
 const AIRING: Which = Which::Airing;
+const READING: Which = Which::Reading;
 const DARK: [NodeId; 2] = [NodeId(3), NodeId(4)];
 
 fn at(millis: u64) -> Time {
@@ -67,6 +70,16 @@ fn run(course: &mut Course, millis: u64, node: u64, routine: Which, instance: u6
     course.note(&seen(millis + 50, node, notified(routine, over)));
 }
 
+/// A node of a group, after so much time, which takes part or does so no longer.
+fn groups_event(
+    course: &mut Course,
+    millis: u64,
+    node: u64,
+    event: groups::Event<GroupState, Payload>,
+) {
+    course.note(&seen(millis, node, Event::Groups(event)));
+}
+
 /// Three rounds of all routines: before the power failure, during it, and after it.
 fn smooth() -> Course {
     let mut course = Course {
@@ -83,7 +96,22 @@ fn smooth() -> Course {
     for (node, routine) in [(3, VISITOR), (5, EVENING), (4, AIRING)] {
         lead(&mut course, 800, node, routine);
     }
-    let rounds = [(1_500, [3, 5, 4]), (5_000, [6, 5, 7]), (9_000, [8, 9, 7])];
+    let (from, taken) = (at(1_100), BTreeMap::new());
+    course.addition = Some(Addition { from, taken });
+    for node in 1..=10 {
+        let event = NodeEvent::Site { generation: 1 };
+        course.note(&Observed {
+            at: at(1_200 + node),
+            node: NodeId(node),
+            event,
+        });
+    }
+    lead(&mut course, 1_300, 5, READING);
+    let rounds = [
+        (1_500, [3, 5, 4, 5]),
+        (5_000, [6, 5, 7, 5]),
+        (9_000, [8, 9, 7, 5]),
+    ];
     for (number, (millis, nodes)) in (1..).zip(rounds) {
         if number == 2 {
             course.dark = Some(Darkness {
@@ -115,7 +143,8 @@ fn smooth() -> Course {
         back: Some(at(8_500)),
     });
     course.moves.insert((VISITOR.group(), 4), at(7_000));
-    course.asked = [(EVENING, 3), (AIRING, 3)].into();
+    course.asked = [(EVENING, 3), (AIRING, 3), (READING, 3)].into();
+    course.entries = [("one", true), ("another", true)].into();
     course.counted = Some(Which::ALL.map(|it| (it, 3)).into());
     course
 }
@@ -139,7 +168,8 @@ fn a_smooth_course_keeps_every_promise_of_the_building() {
 #[test]
 fn a_building_in_which_nothing_happens_keeps_no_promise() {
     let all = [
-        "order", "once", "ends", "heirs", "dark", "blackout", "gap", "epoch", "count",
+        "order", "once", "ends", "lamp", "heirs", "dark", "blackout", "gap", "epoch", "count",
+        "map",
     ];
     assert_eq!(broken(|it| *it = Course::default()), all);
 }
@@ -231,12 +261,37 @@ fn a_run_that_does_not_end_breaks_a_promise() {
 }
 
 #[test]
+fn a_lamp_that_a_node_or_a_run_misses_breaks_a_promise() {
+    let missed = |course: &mut Course| {
+        let addition = course.addition.as_mut().unwrap();
+        addition.taken.remove(&NodeId(4)).unwrap();
+    };
+    assert_eq!(broken(missed), ["lamp"]);
+    assert_eq!(broken(|it| it.addition = None), ["lamp"]);
+    // Each run ended, and the lamp was in none that was completed.
+    let failed = |course: &mut Course| {
+        let runs = course.runs.get_mut(&READING).unwrap().values_mut();
+        runs.for_each(|it| it.ended = it.ended.map(|end| (end.0, End::Failed { step: 0 })));
+    };
+    assert_eq!(broken(failed), ["lamp"]);
+}
+
+#[test]
+fn an_entry_that_the_map_has_lost_breaks_a_promise() {
+    let lost = |course: &mut Course| {
+        course.entries.insert("another", false);
+    };
+    assert_eq!(broken(lost), ["map"]);
+    assert_eq!(broken(|it| it.entries.clear()), ["map"]);
+}
+
+#[test]
 fn a_domain_that_led_nothing_or_has_no_heirs_breaks_a_promise() {
     let dark = |change: fn(&mut Darkness)| broken(|it| change(it.dark.as_mut().unwrap()));
     assert_eq!(dark(|it| it.led.clear()), ["heirs"]);
     assert_eq!(dark(|it| it.back = None), ["heirs"]);
     assert_eq!(dark(|it| it.nodes = [6, 9].map(NodeId)), ["heirs"]);
-    assert_eq!(broken(|it| it.leads.truncate(4)), ["heirs"]);
+    assert_eq!(broken(|it| it.leads.truncate(5)), ["heirs"]);
     assert_eq!(broken(|it| it.dark = None), ["heirs", "dark"]);
 }
 
@@ -260,14 +315,14 @@ fn a_time_without_runs_that_is_too_long_breaks_a_promise() {
         blackout: None,
         ..smooth()
     };
-    assert_eq!(gap(&powered).seen, Some(3.8));
+    assert_eq!(gap(&powered).seen, Some(3.7));
     // The time without power does not count: now it is the time before the second round.
     let gap = gap(&smooth());
-    assert_eq!(gap.seen, Some(3.3));
+    assert_eq!(gap.seen, Some(3.2));
     let long = Span::micros((gap.limit * 1e6) as u64);
     let late = |more: Span| {
         broken(|it| {
-            it.closed = Some(at(9_250) + long + more);
+            it.closed = Some(at(9_350) + long + more);
             it.end = at(60_000);
         })
     };
@@ -302,7 +357,7 @@ fn a_count_that_differs_breaks_a_promise() {
     assert_eq!(broken(|it| it.counted = None), ["count"]);
     // One run too many here and one too few there.
     let both = |it: &mut Course| {
-        it.counted = Some([(VISITOR, 2), (EVENING, 4), (AIRING, 3)].into());
+        it.counted = Some([(VISITOR, 2), (EVENING, 4), (AIRING, 3), (READING, 3)].into());
     };
     assert_eq!(broken(both), ["count"]);
 }
@@ -321,7 +376,7 @@ fn who_leads_follows_from_what_nodes_tell() {
     course.note(&seen(4, 5, Event::Deposed { group: one }));
     course.note(&seen(5, 6, Event::Groups(groups::Event::Left(one))));
     course.goes_down(NodeId(5), at(6));
-    let lead = |group, node, from, until| Lead {
+    let lead = |group, node, from, until| Tenure {
         group,
         node: NodeId(node),
         from: at(from),
@@ -339,11 +394,12 @@ fn the_picture_has_a_band_for_each_time_in_which_a_node_led() {
     let course = smooth();
     let svg = groups_over_time(&course);
     assert_eq!(svg.matches("class=\"band").count(), course.leads.len());
-    assert_eq!(svg.matches("class=\"run\"").count(), 9);
+    assert_eq!(svg.matches("class=\"run\"").count(), 12);
     assert_eq!(svg.matches("an epoch begins").count(), 2);
-    assert_eq!(svg.matches("routine: ").count(), 3 + course.leads.len());
+    assert_eq!(svg.matches("routine: ").count(), 4 + course.leads.len());
     for text in [
         "nodes 3 and 4 are dark, 3.00 s to 6.00 s",
+        "a lamp is added",
         "nodes 3 and 4 go dark",
         "they come back",
         "node 3 leads routine: visitor, 0.80 s to 3.00 s",
@@ -367,12 +423,50 @@ fn the_picture_has_a_band_for_each_time_in_which_a_node_led() {
 }
 
 #[test]
+fn a_plan_shows_the_members_and_the_leader_of_each_group_at_that_time() {
+    let mut course = smooth();
+    let group = VISITOR.group();
+    for node in [2, 3, 6] {
+        groups_event(&mut course, 800, node, groups::Event::Entered(group));
+    }
+    groups_event(&mut course, 4_000, 2, groups::Event::Left(group));
+    let floor = floor_over_time(&course);
+    let plans: Vec<&str> = floor.split("<g class=\"floor\"").skip(1).collect();
+    let captions = [
+        "1.1 s: a lamp is about to be added",
+        "1.9 s: a run with the lamp has ended",
+        "6.0 s: nodes 3 and 4 are still dark",
+        "6.3 s: they are back",
+        "7.5 s: no node has power",
+        "11.0 s: the end",
+    ];
+    assert_eq!(plans.len(), captions.len());
+    let count = |text: &str| {
+        plans
+            .iter()
+            .map(|it| it.matches(text).count())
+            .collect::<Vec<_>>()
+    };
+    for (plan, caption) in plans.iter().zip(captions) {
+        assert!(plan.contains(caption), "no {caption}");
+    }
+    assert_eq!(count("class=\"member\""), [3, 3, 1, 2, 0, 2]);
+    // Nodes 3, 4 and 5 lead at first; 6, 7 and 5 when 3 and 4 are dark.
+    assert_eq!(count("class=\"lead d1\""), [2, 2, 0, 0, 0, 0]);
+    assert_eq!(count("class=\"lead d2\""), [1, 2, 3, 3, 0, 3]);
+    assert_eq!(count("class=\"off\""), [0, 0, 3, 0, 15, 0]);
+    assert_eq!(count("class=\"device\""), [6, 7, 7, 7, 7, 7]);
+    assert!(!floor_over_time(&Course::default()).contains("NaN"));
+}
+
+#[test]
 fn the_page_of_the_building_has_its_picture_and_its_table() {
     let course = smooth();
     let table = judge_building(&plan(), &course);
     let page = building_page(&course, &table, 7);
     assert!(page.contains("<svg viewBox") && page.ends_with("</html>\n"));
-    assert!(page.contains("9 runs ended") && page.contains("Nodes 3 and 4 went dark"));
+    assert!(page.contains("12 runs ended") && page.contains("Nodes 3 and 4 went dark"));
+    assert!(page.contains("A lamp and a routine were added") && page.contains("class=\"floor\""));
     assert!(page.contains("Every promise held. Each band") && page.contains("Seed 7."));
     assert_eq!(page.matches("class=\"yes\"").count(), table.len());
 }

@@ -29,17 +29,34 @@ pub struct Arrival {
     pub is_done: bool,
 }
 
-/// The time in which a node led a group, according to its own events.
+/// The time in which a node led a group or was its member, according to its own events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lead {
+pub struct Tenure {
     /// The group.
     pub group: GroupId,
     /// The node.
     pub node: NodeId,
     /// The beginning.
     pub from: Time,
-    /// The end; `None` if it leads still.
+    /// The end; `None` if it goes on.
     pub until: Option<Time>,
+}
+
+impl Tenure {
+    /// Returns true if it was under way at this time.
+    #[must_use]
+    pub fn covers(&self, time: Time) -> bool {
+        self.from <= time && self.until.is_none_or(|until| time < until)
+    }
+}
+
+/// A lamp and its routine, which were added while the building ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// The time of the request.
+    pub from: Time,
+    /// The time when each node took the site with the lamp.
+    pub taken: BTreeMap<NodeId, Time>,
 }
 
 /// A run of a routine, as leaders reported it.
@@ -89,9 +106,13 @@ pub struct Course {
     /// The number of decided requests for a run of each routine that is triggered by hand.
     pub asked: BTreeMap<Which, u64>,
     /// The leaders of groups over time.
-    pub leads: Vec<Lead>,
+    pub leads: Vec<Tenure>,
+    /// The members of groups over time.
+    pub memberships: Vec<Tenure>,
     /// The time of each change of a group's members.
     pub moves: BTreeMap<(GroupId, u64), Time>,
+    /// The lamp that was added.
+    pub addition: Option<Addition>,
     /// The domain that failed.
     pub dark: Option<Darkness>,
     /// The power failure of all nodes.
@@ -100,6 +121,8 @@ pub struct Course {
     pub epochs: Vec<Time>,
     /// The number of runs of each routine that the map counts.
     pub counted: Option<BTreeMap<Which, u64>>,
+    /// The entries that the map reported as stored; true for each that it had at the end.
+    pub entries: BTreeMap<&'static str, bool>,
     /// The time when all nodes were up, and routines began to run.
     pub opened: Option<Time>,
     /// The time after which no more runs were requested.
@@ -118,22 +141,23 @@ impl Course {
     )]
     pub fn note(&mut self, seen: &Observed) {
         let (at, node) = (seen.at, seen.node);
-        let NodeEvent::Groups(event) = &seen.event else {
-            return;
+        let event = match &seen.event {
+            NodeEvent::Groups(event) => event,
+            NodeEvent::Site { .. } => {
+                // The lamp is the only change.
+                let addition = self.addition.as_mut();
+                addition.map(|it| it.taken.entry(node).or_insert(at));
+                return;
+            }
+            _ => return,
         };
         match event {
-            Event::Leading { group } => {
-                self.stops(node, Some(*group), at);
-                self.leads.push(Lead {
-                    group: *group,
-                    node,
-                    from: at,
-                    until: None,
-                });
+            Event::Leading { group } => begins(&mut self.leads, (*group, node), at),
+            Event::Deposed { group } => stops(&mut self.leads, node, Some(*group), at),
+            Event::Groups(groups::Event::Entered(group)) => {
+                begins(&mut self.memberships, (*group, node), at);
             }
-            Event::Deposed { group } | Event::Groups(groups::Event::Left(group)) => {
-                self.stops(node, Some(*group), at);
-            }
+            Event::Groups(groups::Event::Left(group)) => self.leaves(node, Some(*group), at),
             Event::Groups(groups::Event::Replica {
                 group,
                 event: replica::Event::Configured { number, .. },
@@ -148,9 +172,9 @@ impl Course {
         }
     }
 
-    /// Ends the leads of a node that fails.
+    /// Ends the leads and memberships of a node that fails.
     pub fn goes_down(&mut self, node: NodeId, at: Time) {
-        self.stops(node, None, at);
+        self.leaves(node, None, at);
     }
 
     /// The present leader of each group: the latest node that reported to lead, unless it has
@@ -159,6 +183,15 @@ impl Course {
     pub fn leaders(&self) -> BTreeMap<GroupId, NodeId> {
         let current = self.leads.iter().filter(|it| it.until.is_none());
         current.map(|it| (it.group, it.node)).collect()
+    }
+
+    /// Returns true if a node was without power at this time.
+    #[must_use]
+    pub fn is_dark(&self, node: NodeId, time: Time) -> bool {
+        let domain = self.dark.as_ref().is_some_and(|it| {
+            it.nodes.contains(&node) && (it.from..it.until.unwrap_or(self.end)).contains(&time)
+        });
+        domain || self.blackout.is_some_and(|it| it.from == time)
     }
 
     /// The number of runs of a routine that were triggered: they are numbered from 1.
@@ -230,12 +263,29 @@ impl Course {
         run.ended = run.ended.or(end.map(|end| (at, end)));
     }
 
-    fn stops(&mut self, node: NodeId, group: Option<GroupId>, at: Time) {
-        let own = |it: &&mut Lead| {
-            it.node == node && it.until.is_none() && group.is_none_or(|group| group == it.group)
-        };
-        self.leads.iter_mut().filter(own).for_each(|it| {
-            it.until = Some(at);
-        });
+    fn leaves(&mut self, node: NodeId, group: Option<GroupId>, at: Time) {
+        stops(&mut self.leads, node, group, at);
+        stops(&mut self.memberships, node, group, at);
     }
+}
+
+fn begins(tenures: &mut Vec<Tenure>, (group, node): (GroupId, NodeId), from: Time) {
+    stops(tenures, node, Some(group), from);
+    let until = None;
+    tenures.push(Tenure {
+        group,
+        node,
+        from,
+        until,
+    });
+}
+
+/// Ends the tenures of a node in one group, or in all.
+fn stops(tenures: &mut [Tenure], node: NodeId, group: Option<GroupId>, at: Time) {
+    let own = |it: &&mut Tenure| {
+        it.node == node && it.until.is_none() && group.is_none_or(|group| group == it.group)
+    };
+    tenures.iter_mut().filter(own).for_each(|it| {
+        it.until = Some(at);
+    });
 }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::{Span, Time};
+use selvedge_groups::GroupId;
 use selvedge_kgroup::Delivery;
 use selvedge_kgroup::routines::End;
 
-use super::course::{Arrival, Blackout, Course};
+use super::course::{Arrival, Blackout, Course, Run};
 use super::limits::Limits;
-use super::site::{STAGGER, Which, settings};
+use super::site::{GROUPS, LAMP, NODES, STAGGER, Which, settings};
 use crate::demo::plan::Plan;
 use crate::demo::promises::{Promise, float, none, span};
 
@@ -23,12 +24,14 @@ pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
         judge.order(),
         judge.once(),
         judge.all_end().timed(),
+        judge.addition().timed(),
         judge.taken_over().timed(),
         judge.in_the_dark().timed(),
         judge.after_blackout().timed(),
         judge.gap(),
         judge.epoch().timed(),
         judge.count().timed(),
+        judge.entries().timed(),
     ]
 }
 
@@ -112,6 +115,42 @@ impl Judge<'_> {
             ),
         );
         row.held &= Which::ALL.into_iter().all(|it| course.ended(it) > 0);
+        row
+    }
+
+    /// Judges that all nodes took the site with the lamp, and that its routine switched the lamp then.
+    fn addition(self) -> Promise {
+        let course = self.course;
+        let addition = course.addition.as_ref();
+        let mut took: Vec<Span> = addition
+            .into_iter()
+            .flat_map(|it| it.taken.values().map(|at| at.since(it.from)))
+            .collect();
+        took.sort_unstable();
+        let runs = course.runs.get(&Which::Reading).into_iter().flatten();
+        let completed = |it: &Run| it.ended.filter(|end| end.1 == End::Completed);
+        let ended = runs.filter_map(|it| Some(completed(it.1)?.0)).min();
+        let ended = addition.zip(ended).map(|(it, end)| end.since(it.from));
+        let after = |it: Option<Span>| {
+            it.map_or("never".to_owned(), |it| format!("after {:.2} s", span(it)))
+        };
+        let switched = course.arrivals.iter();
+        let switched = switched.filter(|it| it.device == LAMP && it.is_done);
+        let missing = NODES.saturating_sub(took.len() as u64);
+        let mut row = none(
+            "building-lamp",
+            "nodes that did not take the lamp and the routine that were added while they ran",
+            "nodes",
+            usize::try_from(missing).unwrap_or(usize::MAX),
+            format!(
+                "one change of the site adds both: the first node had it {}, the last one {}; the first run with the lamp completed {}; the lamp did {} commands",
+                after(took.first().copied()),
+                after(took.last().copied()),
+                after(ended),
+                switched.count()
+            ),
+        );
+        row.held &= ended.is_some();
         row
     }
 
@@ -270,7 +309,8 @@ impl Judge<'_> {
         let moved = |at: Time| {
             let moves = course.moves.iter();
             let moves = moves.filter(|it| (at..at + change).contains(it.1));
-            moves.map(|it| it.0.0).collect::<BTreeSet<_>>().len()
+            let groups = moves.map(|it| it.0.0).filter(|it| *it != GroupId::REGISTRY);
+            groups.collect::<BTreeSet<_>>().len()
         };
         // Nodes that are dark miss it, and the groups' changes end with the power.
         let is_dark = |at: Time| {
@@ -288,7 +328,7 @@ impl Judge<'_> {
             "epochs",
             epochs.iter().filter(|at| moved(**at) == 0).count(),
             format!(
-                "an epoch began {} times while routines ran; the number of groups, of 7, with new members: {}",
+                "an epoch began {} times while routines ran; the number of groups, of {GROUPS}, with new members: {}",
                 epochs.len(),
                 moves.join(", ")
             ),
@@ -318,6 +358,25 @@ impl Judge<'_> {
             ),
         );
         row.held &= course.counted.is_some() && all > 0;
+        row
+    }
+
+    /// Judges the map by entries that nothing changes again, and so nothing repairs.
+    fn entries(self) -> Promise {
+        let entries = &self.course.entries;
+        let lost = entries.values().filter(|it| !**it).count();
+        let names: Vec<_> = entries.keys().copied().collect();
+        let mut row = none(
+            "building-map",
+            "entries that the map stored and did not have at the end",
+            "entries",
+            lost,
+            format!(
+                "entries that were put once ({}), and read at the end",
+                names.join(", ")
+            ),
+        );
+        row.held &= !entries.is_empty();
         row
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Limits {
     pub(super) back: Span,
     /// From a request until a node has taken it.
     pub(super) asked: Span,
+    /// From the request for another site until all nodes have it.
+    pub(super) taken: Span,
     /// Between two ends of runs.
     pub(super) gap: Span,
     /// The derivation of `gap` from the settings.
@@ -52,6 +54,7 @@ impl Limits {
             known: detect + spread,
             back: plan.bounds.back.span,
             asked: questions,
+            taken: lead + questions,
             gap,
             why: format!(
                 "{detect:?} until a failure is detected + {spread:?} until all {} know + {lead:?} until a live member leads + {run:?} for a run: {QUESTIONS} questions, lost ones included, and {holds} times {hold:?}, for which a device is held when a leader fails or an epoch begins amid a command",
@@ -95,7 +98,9 @@ mod tests {
         let limits = |millis| {
             let mut rng = ChaCha12Rng::seed_from_u64(1);
             let it = Limits::new(&Plan::new(10, Span::millis(millis), &mut rng));
-            [it.join, it.known, it.back, it.asked, it.gap, it.each]
+            [
+                it.join, it.known, it.back, it.asked, it.taken, it.gap, it.each,
+            ]
         };
         assert_eq!(limits(50).map(|it| it * 100), limits(5_000));
     }

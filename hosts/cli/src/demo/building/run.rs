@@ -1,7 +1,8 @@
-//! The script of the building: routines run all the time, a power domain fails and comes back, and
-//! epochs begin meanwhile.
+//! The script of the building: routines run all the time, a lamp is added, a power domain fails and comes
+//! back, all nodes lose power, and epochs begin meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,15 +12,17 @@ use core::time::Duration;
 
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
-use selvedge_core::{Choose, NodeId, Span, Time};
-use selvedge_kgroup::TriggerId;
+use selvedge_core::{NodeId, Span, Time};
+use selvedge_groups::store::Stored;
+use selvedge_kgroup::Site;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::course::{Blackout, Course, Darkness};
+use super::course::{Addition, Blackout, Course, Darkness};
 use super::judge::judge_building;
-use super::limits::{Limits, PAUSE};
-use super::site::{DOOR, EPOCH, NODES, OPEN, RUNS, STAGGER, Which, domain, site};
+use super::limits::Limits;
+use super::requests::{pick, request, visit};
+use super::site::{DEVICES, EPOCH, GROUPS, NODES, RUNS, STAGGER, Which, domain, site, with_lamp};
 use super::stage::{Shared, Stage, read};
 use crate::demo::narrator::Narrator;
 use crate::demo::plan::{Plan, seconds};
@@ -41,6 +44,8 @@ struct Play<W> {
     narrator: Narrator<W>,
     is_closed: Arc<AtomicBool>,
     requesting: Vec<JoinHandle<()>>,
+    /// The seed of the requests.
+    seed: u64,
     /// The number of epochs announced.
     epochs: usize,
 }
@@ -79,9 +84,11 @@ pub async fn building<W: Write>(
         narrator,
         is_closed: Arc::default(),
         requesting: Vec::new(),
+        seed,
         epochs: 0,
     };
-    play.open(seed).await?;
+    play.open().await?;
+    play.add_lamp().await;
     play.go_dark().await;
     play.come_back().await?;
     play.black_out().await?;
@@ -93,7 +100,7 @@ pub async fn building<W: Write>(
 
 impl<W: Write> Play<W> {
     /// Starts all nodes, waits until all list all, and starts the routines.
-    async fn open(&mut self, seed: u64) -> Result<(), HostError> {
+    async fn open(&mut self) -> Result<(), HostError> {
         let gap = Span(self.period.0 * 3 / 2 / NODES);
         for node in (1..=NODES).map(NodeId) {
             self.stage.start(node).await?;
@@ -102,30 +109,77 @@ impl<W: Write> Play<W> {
         let all = |play: &Self| play.stage.right() as u64 == NODES;
         self.wait(self.limits.join, all).await;
         self.shared().course().opened = Some(self.now());
-        let shared = self.shared();
-        let (closed, period, patience) = (&self.is_closed, self.period, self.limits.each);
-        for (routine, seed) in [Which::Evening, Which::Airing].into_iter().zip(seed..) {
-            let requests = request(
-                routine,
-                Arc::clone(&shared),
-                Arc::clone(closed),
-                (period, patience),
-                seed,
-            );
-            self.requesting.push(tokio::spawn(requests));
-        }
+        self.request([Which::Evening, Which::Airing]);
         let visits = visit(
-            Arc::clone(&shared),
-            Arc::clone(closed),
-            (period, patience),
-            seed,
+            self.shared(),
+            Arc::clone(&self.is_closed),
+            (self.period, self.limits.each),
+            self.seed,
         );
         self.requesting.push(tokio::spawn(visits));
         self.say(&format!(
-            "{NODES} nodes in {} power domains manage 6 devices, and run 3 routines",
-            NODES / 2
+            "{NODES} nodes in {} power domains manage {} devices, and run {} routines",
+            NODES / 2,
+            DEVICES.len() - 1,
+            Which::FOUNDING.len()
         ));
         Ok(())
+    }
+
+    /// Has runs of these routines requested until the end.
+    fn request(&mut self, routines: impl IntoIterator<Item = Which>) {
+        for routine in routines {
+            let requests = request(
+                routine,
+                self.shared(),
+                Arc::clone(&self.is_closed),
+                (self.period, self.limits.each),
+                self.seed.wrapping_add(routine as u64),
+            );
+            self.requesting.push(tokio::spawn(requests));
+        }
+    }
+
+    /// Adds a lamp, and a routine that switches it, by one change of the site at one node.
+    async fn add_lamp(&mut self) {
+        self.wait(self.limits.each, |play| {
+            play.since_all_ended(&Which::FOUNDING, Time::ZERO)
+        })
+        .await;
+        self.remember("before the lamp").await;
+        let from = self.now();
+        let taken = BTreeMap::new();
+        self.shared().course().addition = Some(Addition { from, taken });
+        let has_all = |play: &Self| {
+            let shared = play.shared();
+            let course = shared.course();
+            (course.addition.as_ref()).is_some_and(|it| it.taken.len() as u64 == NODES)
+        };
+        let mut rng = ChaCha12Rng::seed_from_u64(self.seed);
+        if let Some(node) = pick(&self.shared(), &mut rng) {
+            let changed = timeout(self.limits.taken.into(), change(&node)).await;
+            if let Ok(Err(why)) = changed {
+                self.say(&format!("node {} refuses the lamp: {why}", node.id()));
+            }
+        }
+        self.wait(self.limits.taken, has_all).await;
+        let took = seconds(Time::ZERO + self.now().since(from));
+        self.say(&format!(
+            "a lamp and a routine are added while the building runs; all nodes have them after {took:.2} s"
+        ));
+        self.request([Which::Reading]);
+    }
+
+    /// Puts an entry into the map, which no later change replaces.
+    async fn remember(&self, name: &'static str) {
+        let Some((_, node)) = self.shared().up().pop_first() else {
+            return;
+        };
+        let map = node.map(RUNS);
+        let put = timeout(self.limits.asked.into(), map.put(name, name.as_bytes())).await;
+        if matches!(put, Ok(Ok(Stored::Done { .. }))) {
+            self.shared().course().entries.insert(name, false);
+        }
     }
 
     /// Cuts the power of the domain that leads the most groups. It stays dark until a run of each
@@ -133,7 +187,7 @@ impl<W: Write> Play<W> {
     async fn go_dark(&mut self) {
         let first = self.period * DARK + self.limits.each;
         self.wait(first, |play| {
-            play.now() >= play.at(DARK) && play.since_all_ended(Time::ZERO)
+            play.now() >= play.at(DARK) && play.since_all_ended(&Which::ALL, Time::ZERO)
         })
         .await;
         let leaders = self.shared().course().leaders();
@@ -163,7 +217,7 @@ impl<W: Write> Play<W> {
         self.stage.go_dark(nodes).await;
         let [one, two] = nodes;
         self.say(&format!(
-            "the power domain of nodes {one} and {two}, which lead {groups} of 7 groups, goes dark"
+            "the power domain of nodes {one} and {two}, which lead {groups} of {GROUPS} groups, goes dark"
         ));
         self.wait(self.limits.known, |play| {
             play.stage.right() as u64 == NODES - 2
@@ -175,9 +229,10 @@ impl<W: Write> Play<W> {
             "all others know that nodes {one} and {two} have failed, after {:.2} s",
             seconds(Time::ZERO + known.since(from))
         ));
+        self.remember("in the dark").await;
         let each = self.limits.each.max(self.period * DARKNESS);
         self.wait(each, |play| {
-            play.now() >= from + play.period * DARKNESS && play.since_all_ended(known)
+            play.now() >= from + play.period * DARKNESS && play.since_all_ended(&Which::ALL, known)
         })
         .await;
     }
@@ -231,8 +286,10 @@ impl<W: Write> Play<W> {
             });
         }
         self.say("all nodes are back with what they stored, and runs go on");
-        self.wait(self.limits.each, |play| play.since_all_ended(back))
-            .await;
+        self.wait(self.limits.each, |play| {
+            play.since_all_ended(&Which::ALL, back)
+        })
+        .await;
         Ok(())
     }
 
@@ -270,6 +327,7 @@ impl<W: Write> Play<W> {
         while self.now() < until && !self.is_settled().await {
             sleep(self.glance()).await;
         }
+        self.recall().await;
         let end = self.now();
         let mut course = self.shared().course().clone();
         course.arrivals = self.stage.shared.rooms.arrivals();
@@ -281,6 +339,21 @@ impl<W: Write> Play<W> {
             course.epochs_under_way().count()
         ));
         course
+    }
+
+    /// Reads the entries that were put into the map.
+    async fn recall(&self) {
+        let shared = self.shared();
+        let Some((_, node)) = shared.up().pop_first() else {
+            return;
+        };
+        let names: Vec<_> = shared.course().entries.keys().copied().collect();
+        for name in names {
+            let map = node.map(RUNS);
+            let entry = timeout(self.limits.asked.into(), map.get(name)).await;
+            let is_kept = matches!(entry, Ok(Ok(Some(it))) if it.value.iter().eq(name.as_bytes()));
+            shared.course().entries.insert(name, is_kept);
+        }
     }
 
     /// Returns true if no run is active and the map counts all.
@@ -302,12 +375,12 @@ impl<W: Write> Play<W> {
         is_over && course.counted.as_ref() == Some(&ended)
     }
 
-    /// Returns true if a run of each routine has ended since then.
-    fn since_all_ended(&self, since: Time) -> bool {
+    /// Returns true if a run of each of these routines has ended since then.
+    fn since_all_ended(&self, routines: &[Which], since: Time) -> bool {
         let shared = self.shared();
         let course = shared.course();
-        let is_later = |it| course.ends(it).last().is_some_and(|at| *at > since);
-        Which::ALL.into_iter().all(is_later)
+        let is_later = |it: &Which| course.ends(*it).last().is_some_and(|at| *at > since);
+        routines.iter().all(is_later)
     }
 
     /// Waits until a condition holds, for `most` at the longest.
@@ -359,6 +432,14 @@ impl<W: Write> Play<W> {
     }
 }
 
+/// Adds the lamp to the site that a node has.
+async fn change(node: &Handle) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let present = node.site().ok_or("it has no site")?;
+    let next = with_lamp(Site::clone(&present))?;
+    node.change_site(next).await?;
+    Ok(())
+}
+
 /// The times at which epochs of this length began from the start until now, by the system's clock,
 /// as hosts read it.
 fn epochs(now: Time, length: Span) -> Vec<Time> {
@@ -368,86 +449,6 @@ fn epochs(now: Time, length: Span) -> Vec<Time> {
     let mut epochs: Vec<Time> = begins.map_while(|it| it.map(Time)).collect();
     epochs.reverse();
     epochs
-}
-
-/// Triggers runs, one after another, each at some node that is up. A routine drops a trigger while
-/// one run is active and another waits, so each trigger waits for the end of the former run, as
-/// long as the limits allow.
-async fn request(
-    routine: Which,
-    shared: Arc<Shared>,
-    is_closed: Arc<AtomicBool>,
-    (period, patience): (Span, Span),
-    seed: u64,
-) {
-    let mut rng = ChaCha12Rng::seed_from_u64(seed);
-    for id in (1..).map(TriggerId) {
-        sleep(some(period, 1, 4, &mut rng)).await;
-        if is_closed.load(Ordering::Relaxed) {
-            return;
-        }
-        let before = shared.course().ended(routine);
-        // A repetition is the same request, at any node.
-        loop {
-            // None is up while the whole building is dark.
-            if let Some(node) = pick(&shared, &mut rng) {
-                let asked = timeout((period * 10).into(), node.trigger(routine.group(), id));
-                if matches!(asked.await, Ok(Ok(()))) {
-                    break;
-                }
-            }
-            sleep(some(period, 1, 2, &mut rng)).await;
-        }
-        *shared.course().asked.entry(routine).or_default() += 1;
-        let is_over = |course: &Course| course.ended(routine) > before;
-        let _is_long = wait_for(&shared, patience, is_over).await;
-    }
-}
-
-/// Opens the door for visitors, one after another; the routine shuts it.
-async fn visit(
-    shared: Arc<Shared>,
-    is_closed: Arc<AtomicBool>,
-    (period, patience): (Span, Span),
-    seed: u64,
-) {
-    let mut rng = ChaCha12Rng::seed_from_u64(!seed);
-    while !is_closed.load(Ordering::Relaxed) {
-        let before = shared.course().ended(Which::Visitor);
-        shared.rooms.touch(DOOR, OPEN);
-        let is_over = |course: &Course| course.ended(Which::Visitor) > before;
-        if !wait_for(&shared, patience, is_over).await {
-            // The routine may not have shut it since the last visit.
-            shared.rooms.touch(DOOR, "shut");
-        }
-        // A ping observes that it is shut.
-        sleep(some(period, 5, PAUSE, &mut rng)).await;
-    }
-    shared.rooms.touch(DOOR, "shut");
-}
-
-/// Waits until a condition on the history holds, for at most `span`. Returns true if it does.
-async fn wait_for(shared: &Shared, span: Span, is_so: impl Fn(&Course) -> bool) -> bool {
-    const STEPS: u64 = 2_000;
-    for _ in 0..STEPS {
-        if is_so(&shared.course()) {
-            return true;
-        }
-        sleep(Span(span.0 / STEPS).into()).await;
-    }
-    false
-}
-
-fn pick(shared: &Shared, rng: &mut ChaCha12Rng) -> Option<Handle> {
-    let up = shared.up();
-    let at = rng.below(up.len().max(1) as u64);
-    up.into_values().nth(usize::try_from(at).ok()?)
-}
-
-/// A random time between these numbers of periods.
-fn some(period: Span, least: u64, most: u64, rng: &mut ChaCha12Rng) -> Duration {
-    let spread = period * (most - least);
-    (period * least + Span(rng.below(spread.0.max(1)))).into()
 }
 
 #[cfg(test)]

@@ -34,16 +34,22 @@ const BELL: NodeId = NodeId(103);
 const HEATING: NodeId = NodeId(104);
 const BLINDS: NodeId = NodeId(105);
 const FAN: NodeId = NodeId(106);
+/// The device that is added while the building runs.
+pub(crate) const LAMP: NodeId = NodeId(107);
 
 /// The devices, with their names and first states.
-pub(crate) const DEVICES: [(NodeId, &str, &str); 6] = [
+pub(crate) const DEVICES: [(NodeId, &str, &str); 7] = [
     (DOOR, "door", "shut"),
     (HALL, "hall light", "off"),
     (BELL, "bell", "silent"),
     (HEATING, "heating", "low"),
     (BLINDS, "blinds", "up"),
     (FAN, "fan", "off"),
+    (LAMP, "lamp", "off"),
 ];
+
+/// The number of groups after the addition: clusters, routines and the map.
+pub(crate) const GROUPS: usize = 9;
 
 /// The state of an open door.
 pub(crate) const OPEN: &str = "open";
@@ -57,11 +63,15 @@ pub enum Which {
     Evening,
     /// A routine that begins by hand, and locks its devices all at once.
     Airing,
+    /// A routine that is added with its lamp, and begins by hand.
+    Reading,
 }
 
 impl Which {
     /// All routines, in the order of their groups.
-    pub const ALL: [Self; 3] = [Self::Visitor, Self::Evening, Self::Airing];
+    pub const ALL: [Self; 4] = [Self::Visitor, Self::Evening, Self::Airing, Self::Reading];
+    /// The routines with which the building begins.
+    pub const FOUNDING: [Self; 3] = [Self::Visitor, Self::Evening, Self::Airing];
 
     /// The group that runs it.
     #[must_use]
@@ -93,6 +103,12 @@ impl Which {
                 (BLINDS, "down"),
             ],
             Self::Airing => [(HEATING, "low"), (FAN, "on"), (BLINDS, "up"), (FAN, "off")],
+            Self::Reading => [
+                (LAMP, "bright"),
+                (HALL, "soft"),
+                (LAMP, "dim"),
+                (LAMP, "off"),
+            ],
         }
     }
 
@@ -142,7 +158,7 @@ impl Which {
                 comparison: Comparison::Equal,
                 value: OPEN.into(),
             })),
-            Self::Evening => definition,
+            Self::Evening | Self::Reading => definition,
             Self::Airing => definition.with_locking(Locking::Optimistic),
         }
     }
@@ -154,6 +170,7 @@ impl fmt::Display for Which {
             Self::Visitor => "visitor",
             Self::Evening => "evening",
             Self::Airing => "airing",
+            Self::Reading => "reading",
         })
     }
 }
@@ -165,18 +182,33 @@ pub fn domain(node: NodeId) -> [NodeId; 2] {
     [first, NodeId(first.0 + 1)]
 }
 
-/// The site: ten nodes in a row of rooms, and six devices.
+/// The place at this distance from the entrance, in metres.
+fn place(metres: u64) -> Place {
+    Place([i32::try_from(metres).unwrap_or_default() * 100, 0, 0])
+}
+
+/// The place of a device: a metre from each to the next.
+pub(crate) fn place_of(device: NodeId) -> Place {
+    place(device.0 - DOOR.0)
+}
+
+/// The site with which the building begins: ten nodes in a row of rooms, and all devices but the lamp.
 pub(crate) fn site() -> Result<Site, ConfigError> {
-    let place = |at: u64| Place([i32::try_from(at).unwrap_or_default() * 100, 0, 0]);
     let nodes = (1..=NODES).map(|id| Node::new(id, place(id)));
-    let devices = DEVICES.map(|(device, ..)| (device, place(device.0 - DOOR.0)));
+    let devices = DEVICES.into_iter().map(|it| it.0);
+    let devices = devices.filter(|it| *it != LAMP);
+    let devices = devices.map(|it| (it, place_of(it)));
     let failures = u8::try_from(DOMAIN).unwrap_or(u8::MAX);
     let selection = Selection::new().with_failures(failures);
-    let mut site = Site::new(selection, nodes, devices, CLUSTER)?;
-    for routine in Which::ALL {
-        site = site.with_routine(routine.definition())?;
-    }
-    Ok(site)
+    let site = Site::new(selection, nodes, devices, CLUSTER)?;
+    let mut routines = Which::FOUNDING.into_iter();
+    routines.try_fold(site, |site, it| site.with_routine(it.definition()))
+}
+
+/// The site with the lamp and its routine.
+pub(crate) fn with_lamp(site: Site) -> Result<Site, ConfigError> {
+    let site = site.with_device(LAMP, place_of(LAMP))?;
+    site.with_routine(Which::Reading.definition())
 }
 
 /// The defaults, except for times. Answers take well below a millisecond on loopback, or as long as
@@ -231,10 +263,19 @@ mod tests {
     }
 
     #[test]
-    fn two_pairs_of_routines_share_devices_and_the_third_does_not() {
-        let [visitor, evening, airing] = Which::ALL;
-        assert!(visitor.shares_with(evening) && evening.shares_with(airing));
-        assert!(!visitor.shares_with(airing) && !visitor.shares_with(visitor));
+    fn routines_share_devices_with_some_others() {
+        let shares = |one: Which| {
+            let with = Which::ALL.map(|it| one.shares_with(it));
+            (0..)
+                .zip(with)
+                .filter(|it| it.1)
+                .map(|it| it.0)
+                .collect::<Vec<usize>>()
+        };
+        assert_eq!(
+            Which::ALL.map(shares),
+            [vec![1, 3], vec![0, 2, 3], vec![1], vec![0, 1]]
+        );
     }
 
     #[test]
@@ -250,6 +291,9 @@ mod tests {
         let site = site().unwrap();
         assert_eq!((site.clusters().len(), site.routines().len()), (3, 3));
         assert_eq!(site.plan().map(|_| ()), Ok(()));
+        let with_lamp = site.changed_to(&with_lamp(site.clone()).unwrap()).unwrap();
+        assert_eq!(with_lamp.groups().count() + 1, GROUPS);
+        assert!(with_lamp.definition(Which::Reading.group()).is_some());
         for millis in [50, 200, 5_000] {
             assert_eq!(settings(Span::millis(millis)).check(), Ok(()));
         }

@@ -6,8 +6,9 @@ use selvedge_draw::{Px, Timeline, legend, sample};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::Site;
 
-use super::course::{Course, Lead};
-use super::site::{DEVICES, NODES, RUNS, Which, domain, site};
+use super::course::{Course, Tenure};
+use super::floor::{floor_over_time, leader, member};
+use super::site::{DEVICES, NODES, RUNS, Which, domain, site, with_lamp};
 use crate::demo::page::{sheet, verdict};
 use crate::demo::plan::seconds;
 use crate::demo::promises::Promise;
@@ -27,9 +28,13 @@ pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
             " Nodes {one} and {two} went dark, and came back. Then all nodes lost power together."
         )
     });
+    let added = match course.addition {
+        Some(_) => " A lamp and a routine were added meanwhile.",
+        None => "",
+    };
     let runs: u64 = Which::ALL.into_iter().map(|it| course.ended(it)).sum();
     let story = format!(
-        "{NODES} nodes in {} power domains lead the groups of three clusters of devices, three routines and a map. {runs} runs ended.{dark} \
+        "{NODES} nodes in {} power domains lead the groups of clusters of devices, of routines and of a map. {runs} runs ended.{added}{dark} \
          {} Each band is the node that led the group, by its own events; below a routine are its runs. Seed {seed}.",
         NODES / 2,
         verdict(table),
@@ -39,8 +44,17 @@ pub fn building_page(course: &Course, table: &[Promise], seed: u64) -> String {
         let class = format!("d{}", domain_class(one));
         (sample(&class, 14), format!("node {one} or {two} leads"))
     });
-    let legend = legend(domains.chain([(sample("run", 4), "a run".to_owned())]));
-    let (title, picture) = ("A building without a hub", groups_over_time(course));
+    let signs = [
+        (sample("run", 4), "a run"),
+        (member(0.0, 0.0), "below a floor: a member of the group"),
+        (
+            leader(NodeId(1), 0.0, 0.0),
+            "its leader, in the colour of its domain",
+        ),
+    ];
+    let legend = legend(domains.chain(signs.map(|it| (it.0, it.1.to_owned()))));
+    let title = "A building without a hub";
+    let picture = groups_over_time(course) + &floor_over_time(course);
     sheet(title, &story, STYLE, &legend, &picture, table)
 }
 
@@ -74,8 +88,8 @@ pub fn groups_over_time(course: &Course) -> String {
 }
 
 /// The groups in the order of their rows, with their names.
-fn groups() -> Vec<(GroupId, String)> {
-    let site = site().ok();
+pub(super) fn groups() -> Vec<(GroupId, String)> {
+    let site = site().and_then(with_lamp).ok();
     let clusters = site.iter().flat_map(|it| it.clusters());
     let clusters = clusters.map(|(number, cluster)| {
         let names = DEVICES.iter().filter(|it| cluster.devices.contains(&it.0));
@@ -106,7 +120,7 @@ fn dark(course: &Course, time: Timeline) -> Markup {
     }
 }
 
-fn band(name: &str, lead: &Lead, top: f64, time: Timeline) -> Markup {
+fn band(name: &str, lead: &Tenure, top: f64, time: Timeline) -> Markup {
     let (from, until) = (seconds(lead.from), lead.until.map_or(time.end, seconds));
     let x = time.x(from);
     let width = (time.x(until) - x).max(1.5);
@@ -144,11 +158,14 @@ fn runs(course: &Course, routine: Which, top: f64, time: Timeline) -> Markup {
 
 fn turns(course: &Course, time: Timeline) -> Markup {
     html! {
+        @if let Some(addition) = &course.addition {
+            (time.turn(seconds(addition.from), "a lamp is added", false))
+        }
         @for at in &course.epochs { (time.turn(seconds(*at), "an epoch begins", true)) }
         @if let Some(dark) = &course.dark {
             @let [one, two] = dark.nodes;
             (time.turn(seconds(dark.from), &format!("nodes {one} and {two} go dark"), false))
-            @if let Some(at) = dark.until { (time.turn(seconds(at), "they come back", false)) }
+            @if let Some(at) = dark.until { (time.turn(seconds(at), "they come back", true)) }
         }
         @if let Some(blackout) = &course.blackout {
             (time.turn(seconds(blackout.from), "all nodes lose power", false))
@@ -157,7 +174,7 @@ fn turns(course: &Course, time: Timeline) -> Markup {
 }
 
 /// The number of a node's power domain, which has a colour.
-fn domain_class(node: NodeId) -> u64 {
+pub(super) fn domain_class(node: NodeId) -> u64 {
     domain(node)[0].0 / 2
 }
 
@@ -167,4 +184,7 @@ const STYLE: &str = "\
 .band { stroke: var(--ground); stroke-width: 1; }
 .scroll .leader { fill: #111; font-weight: 600; font-size: 11px; text-anchor: middle; }
 .dark { opacity: .25; } .run { fill: var(--ink); }
+.room { opacity: .3; } .off { fill: var(--soft); opacity: .45; } .node { stroke: var(--ground); stroke-width: 1; }
+.member { fill: none; stroke: var(--soft); stroke-width: 1.5; } .lead { stroke: var(--ink); stroke-width: 1.5; }
+.device { fill: var(--ink); } .wire { stroke: var(--ink); } .scroll .small { font-size: 10px; }
 ";
