@@ -163,6 +163,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         (life, number): (u32, u64),
         cx: &mut Context<'_, Self>,
     ) {
+        if self.on_founder_here(from, (life, number), cx) {
+            return;
+        }
         let is_latest = self.latest(from.id) == from;
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.

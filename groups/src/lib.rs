@@ -218,7 +218,7 @@
 //! | a decision of a group | 2(k - 1) messages among k members |
 //! | a question to a leader that is known | a message; else one to each node that may know it |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
-//! | a group that begins with its first question | a decision of the registry before its own first one |
+//! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features
@@ -250,6 +250,7 @@ mod durable;
 mod event;
 mod find_leader;
 mod found;
+mod founders;
 mod group;
 mod inquiry;
 mod leader_hints;

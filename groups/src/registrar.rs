@@ -17,6 +17,7 @@ use core::mem;
 use selvedge_core::{Context, Incarnation, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Replica, Voter};
 
+use crate::founders::Call;
 use crate::leader_hints::Hint;
 use crate::part::Part;
 use crate::propose::Proposal;
@@ -47,6 +48,8 @@ pub(crate) struct Registrar {
     leads: bool,
     /// The groups that are to begin, with the last configuration before.
     due: BTreeMap<GroupId, u64>,
+    /// The question to their founders.
+    pub(crate) call: Option<Call>,
     finders: BTreeSet<(Member, GroupId)>,
     /// The groups that began, and whose leader is not known here: with the number of times that
     /// their founders were notified.
@@ -68,6 +71,7 @@ impl Registrar {
     pub(crate) fn stop_leading(&mut self) {
         self.leads = false;
         self.due.clear();
+        self.call = None;
         self.finders.clear();
         self.open.clear();
         self.askers.clear();
@@ -291,8 +295,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
+    /// Arms the timer of the registry's tasks, unless it is armed for a question to founders.
     fn arm_registry(&mut self, after: Span, cx: &mut Context<'_, Self>) {
-        cx.arm(Timer::Registry, after);
+        if self.registrar.call.is_none() {
+            cx.arm(Timer::Registry, after);
+        }
     }
 
     /// Proposes the beginning of groups that are due, and notifies founders again.
@@ -302,7 +309,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.propose_births(cx);
         self.notify_of_births(cx);
-        if !(self.registrar.due.is_empty() && self.registrar.open.is_empty()) {
+        if self.registrar.call.is_some() {
+            cx.arm(Timer::Registry, self.config.replica.resend);
+        } else if !(self.registrar.due.is_empty() && self.registrar.open.is_empty()) {
             let least = self.registrar.open.values().min().copied().unwrap_or(0);
             let wait = self.config.replica.resend * (1 << least.min(DOUBLINGS));
             self.arm_registry(wait, cx);
@@ -316,15 +325,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let site = &self.site;
         self.registrar.due.retain(|it, _| S::exists(site, *it));
         let next = self.registrar.due.iter().take(AT_ONCE);
-        let next: Vec<(GroupId, u64)> = next.map(|it| (*it.0, *it.1)).collect();
-        let here = self.plan.nodes().iter().copied();
-        let here: Vec<_> = here.filter(|it| self.is_here(it.id)).collect();
-        let groups = next.iter().map(|it| it.0);
-        let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, groups);
-        for ((group, chosen), (_, lost)) in chosen.into_iter().zip(next) {
-            let Ok(chosen) = chosen else {
-                continue; // Too few nodes are here. It is tried again.
-            };
+        let groups: Vec<GroupId> = next.map(|it| *it.0).collect();
+        for (group, chosen) in self.choose_founders(&groups) {
+            let lost = self.registrar.due.get(&group).copied().unwrap_or_default();
             let known = self.registry().and_then(|it| it.birth(group));
             let known = known.map_or(0, |it| it.number).max(lost);
             let number = match known {

@@ -464,6 +464,26 @@ fn a_map_that_was_never_used_begins_where_any_two_of_five_are_down() {
     }
 }
 
+/// Two nodes are down, and no node has detected that. As founders of a map they would be too many.
+#[test]
+fn a_map_begins_with_nodes_that_answer() {
+    let land = Land::first(7, &[]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 1);
+    let leader = town.leaders(GroupId::REGISTRY)[0];
+    let down: Vec<u64> = (2..=7).filter(|it| *it != leader).take(2).collect();
+    town.cut.extend(&down);
+    for number in 1..=8 {
+        let map = GroupId(MAP.0 + 4 * number);
+        town.ask(1, map, 1);
+        let leader = town.leaders(map)[0];
+        let replica = town.nodes[&leader].machine().replica(map).unwrap();
+        let mut members = replica.configuration().members().map(|it| it.member.id.0);
+        assert!(members.all(|it| !down.contains(&it)));
+    }
+}
+
 #[test]
 fn a_restarted_node_has_the_site_that_it_stored() {
     let land = Land::first(5, &[FIRST.0]);

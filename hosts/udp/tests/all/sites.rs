@@ -358,7 +358,6 @@ async fn maps_that_were_never_used_begin_where_three_of_seven_nodes_are_dead() {
     for node in &building.nodes[2..5] {
         node.kill().await;
     }
-    until(|| building.nodes[6].live() == 4).await;
     let names: Vec<String> = (0..8).map(|it| format!("map {it}")).collect();
     let node = &building.nodes[6];
     for name in &names {

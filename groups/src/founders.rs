@@ -1,0 +1,96 @@
+//! The first members of groups that begin by a decision of the registry: nodes that answer.
+//!
+//! A node that is down is in the list until membership has detected it. A group with too many such
+//! founders would be lost before its first decision. So the registry's leader asks first, as the
+//! leader of a group does before a [change](crate::inquiry).
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+use selvedge_core::{Context, Member, NodeId, Span};
+
+use crate::inquiry::ASKED;
+use crate::state::Carried;
+use crate::{Begins, GroupId, Groups, Item, Timer};
+
+/// A question to the nodes that would be founders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Call {
+    number: u64,
+    /// The nodes that have answered.
+    received: BTreeSet<Member>,
+    /// The nodes that were asked last, and have not answered.
+    open: BTreeSet<NodeId>,
+    /// The nodes that have not answered for too long.
+    silent: BTreeSet<NodeId>,
+    /// The number of questions to the open ones.
+    asked: u8,
+}
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// Chooses founders among nodes that answer. Returns none while answers are missing, and none
+    /// for groups for which too few nodes are here.
+    pub(crate) fn choose_founders(&mut self, groups: &[GroupId]) -> Vec<(GroupId, Vec<NodeId>)> {
+        let mut call = self.registrar.call.take().unwrap_or_else(|| {
+            self.inquiries = self.inquiries.wrapping_add(1);
+            let number = self.inquiries;
+            Call {
+                number,
+                ..Call::default()
+            }
+        });
+        loop {
+            let here = self.plan.nodes().iter().copied();
+            let here = here.filter(|it| self.is_here(it.id) && !call.silent.contains(&it.id));
+            let here: Vec<_> = here.collect();
+            let all = groups.iter().copied();
+            let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, all);
+            let chosen = chosen.into_iter().filter_map(|it| Some((it.0, it.1.ok()?)));
+            let chosen: Vec<(GroupId, Vec<NodeId>)> = chosen.collect();
+            let founders = chosen
+                .iter()
+                .flat_map(|(group, founders)| founders.iter().map(|it| (self.latest(*it), *group)));
+            let open: BTreeMap<Member, GroupId> = founders
+                .filter(|it| it.0 != self.me && !call.received.contains(&it.0))
+                .collect();
+            if open.is_empty() {
+                return chosen;
+            }
+            if call.asked < ASKED {
+                call.asked += 1;
+                call.open = open.keys().map(|it| it.id).collect();
+                let number = call.number;
+                let items = open.into_iter();
+                let items = items.map(|(to, group)| (to, Item::Inquire { group, number }));
+                self.posted.0.extend(items);
+                self.registrar.call = Some(call);
+                return Vec::new();
+            }
+            self.counters.0.silent += open.len() as u64;
+            call.silent.extend(open.keys().map(|it| it.id));
+            call.asked = 0;
+        }
+    }
+
+    /// Handles the answer of a node that was asked. Returns false for another question.
+    pub(crate) fn on_founder_here(
+        &mut self,
+        from: Member,
+        (life, number): (u32, u64),
+        cx: &mut Context<'_, Self>,
+    ) -> bool {
+        let is_latest = self.latest(from.id) == from;
+        let call = self.registrar.call.as_mut();
+        let is_own = life == self.me.incarnation.0;
+        let Some(call) = call.filter(|it| is_own && it.number == number) else {
+            return false;
+        };
+        if is_latest && call.open.remove(&from.id) {
+            call.received.insert(from);
+            if call.open.is_empty() {
+                cx.arm(Timer::Registry, Span::ZERO);
+            }
+        }
+        true
+    }
+}
