@@ -201,6 +201,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
         self.replace_site(site, plan);
+        // A site that is on its way and is no later would take this node back.
+        let present = self.generation();
+        (self.adoption.fetch).take_if(|it| it.generation <= present);
         let fact = self.site_fact();
         fact.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         if is_first {
