@@ -197,7 +197,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Takes a site of a later generation: leaves groups that it does not have, and looks for other
     /// members where it does not have a member.
-    fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
+    pub(crate) fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
         self.replace_site(site, plan);
