@@ -12,6 +12,8 @@ pub enum Published {
     /// A group that the registry begins has founders that vote in any life, as those of generation 0
     /// of a site do.
     FoundersInAnyLife,
+    /// Members of a group take messages of any of its beginnings.
+    NoInstances,
     /// A node takes the site that it proposes at once, without a decision.
     TakesOwnSite,
 }
@@ -19,5 +21,6 @@ pub enum Published {
 selvedge_core::published_rules! {
     no_mark NoMark
     founders_in_any_life FoundersInAnyLife
+    no_instances NoInstances
     takes_own_site TakesOwnSite
 }

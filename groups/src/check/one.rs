@@ -79,7 +79,7 @@ impl Kind for OneGroup {
         }
     }
 
-    fn is_safe(mesh: &Mesh<Self>) -> bool {
+    fn is_safe(mesh: &Mesh<Self>, _groups: &[GroupId]) -> bool {
         !mesh.observer().differs
     }
 

@@ -11,8 +11,8 @@ use crate::registry::instance;
 
 impl<K: Kind> Setup<K> {
     pub(super) fn with_properties(self, model: ModelOf<K>, groups: &Arc<[GroupId]>) -> ModelOf<K> {
-        let [equal, linked, ended] = [(); 3].map(|()| Arc::clone(groups));
-        let model = model.always(K::SAFETY, K::is_safe);
+        let [safe, equal, linked, ended] = [(); 4].map(|()| Arc::clone(groups));
+        let model = model.always(K::SAFETY, move |mesh| K::is_safe(mesh, &safe));
         if self.safety_only {
             return model;
         }
@@ -21,11 +21,7 @@ impl<K: Kind> Setup<K> {
                 none::<K>(mesh, |it| it.doubles)
             })
             .always("states of one version are equal", move |mesh| {
-                all_pairs::<K>(mesh, &equal, |one, other| {
-                    let states = one.state().zip(other.state());
-                    let of = |it: &Replica<_>| (instance(it.configuration().number), it.version());
-                    of(one) != of(other) || states.is_none_or(|(one, other)| one == other)
-                })
+                are_equal::<K>(mesh, &equal)
             })
             .always("links of one number are equal", move |mesh| {
                 all_pairs::<K>(mesh, &linked, |one, other| {
@@ -61,6 +57,15 @@ impl<K: Kind> Setup<K> {
 
 pub(super) fn none<K: Kind>(mesh: &Mesh<K>, is_broken: impl Fn(&Watch) -> bool) -> bool {
     !mesh.observer().of_groups().iter().any(is_broken)
+}
+
+/// Returns true if members in one beginning of a group, with one version, have equal states.
+pub(super) fn are_equal<K: Kind>(mesh: &Mesh<K>, groups: &[GroupId]) -> bool {
+    all_pairs::<K>(mesh, groups, |one, other| {
+        let states = one.state().zip(other.state());
+        let of = |it: &Replica<_>| (instance(it.configuration().number), it.version());
+        of(one) != of(other) || states.is_none_or(|(one, other)| one == other)
+    })
 }
 
 fn all_pairs<K: Kind>(

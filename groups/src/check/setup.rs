@@ -43,7 +43,7 @@ pub(super) trait Kind: Copy + Debug + Send + Sync + 'static {
 
     fn command(world: &World<Self>, ask: Self::Ask) -> CommandOf<Self>;
 
-    fn is_safe(mesh: &Mesh<Self>) -> bool;
+    fn is_safe(mesh: &Mesh<Self>, groups: &[GroupId]) -> bool;
 
     /// Adds further promises.
     fn with_promises(model: ModelOf<Self>) -> ModelOf<Self> {

@@ -11,7 +11,7 @@ use selvedge_replica::{Replica, State};
 use selvedge_sim::check::Node;
 use serde::{Deserialize, Serialize};
 
-use super::property::none;
+use super::property::{are_equal, none};
 use super::setup::{self, CommandOf, Kind, Mesh, ModelOf, Watches as _, World, unusable};
 use crate::registry::{Registration, Registry, instance};
 use crate::{Begins, Command, GroupId, Groups, Plan, Selection};
@@ -149,7 +149,7 @@ impl Kind for Land {
     type Watch = SiteWatch;
 
     const SAFETY: &'static str =
-        "a generation has one site, and a version applies one update everywhere";
+        "a generation has one site, and a version of a group one update and one state";
     const GOAL: &'static str =
         "the proposed site is decided and taken by all, and the map begins and is asked";
 
@@ -197,8 +197,10 @@ impl Kind for Land {
         }
     }
 
-    fn is_safe(mesh: &Mesh<Self>) -> bool {
-        !mesh.observer().differs && none::<Self>(mesh, |it| it.differs)
+    fn is_safe(mesh: &Mesh<Self>, groups: &[GroupId]) -> bool {
+        !mesh.observer().differs
+            && none::<Self>(mesh, |it| it.differs)
+            && are_equal::<Self>(mesh, groups)
     }
 
     fn with_promises(model: ModelOf<Self>) -> ModelOf<Self> {
