@@ -197,10 +197,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Takes a site of a later generation: leaves groups that it does not have, and looks for other
     /// members where it does not have a member.
-    fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
+    pub(crate) fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
         self.replace_site(site, plan);
+        // A site that is on its way and is no later would take this node back.
+        let present = self.generation();
+        (self.adoption.fetch).take_if(|it| it.generation <= present);
         let fact = self.site_fact();
         fact.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         if is_first {

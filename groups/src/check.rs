@@ -7,8 +7,11 @@
 //! `selvedge-replica` checks that a group of replicas decides one history, for members that stay or
 //! change once. Here nodes come back into a group that they left, and had voted in.
 
+mod one;
+mod past;
 mod property;
 mod setup;
+mod site;
 mod sound;
 mod watch;
 
@@ -20,8 +23,7 @@ use selvedge_replica::State;
 use selvedge_sim::check::Scenario;
 use serde::{Deserialize, Serialize};
 
-pub use setup::{Ask, Before, Setup, Sight};
-pub use watch::Watch;
+use setup::{Kind, Setup};
 
 use crate::GroupId;
 use crate::{Begins, Groups, Published};
@@ -30,18 +32,26 @@ use crate::{Begins, Groups, Published};
 #[must_use]
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = sound::quick();
-    all.extend(sound::deep().into_iter().map(Scenario::deep));
+    all.extend(site::quick());
+    let deep = sound::deep().into_iter().chain(site::deep());
+    all.extend(deep.map(Scenario::deep));
     all.extend(sound::pairs());
+    all.extend(site::pairs());
     all
 }
 
 /// A scenario under this crate's rules.
-fn holds(name: &str, states: usize, setup: Setup) -> Scenario {
+fn holds<K: Kind>(name: &str, states: usize, setup: Setup<K>) -> Scenario {
     Scenario::holds(full(name), states, move || setup.model())
 }
 
 /// A scenario under rules that break a promise after this number of steps.
-fn breaks(name: &str, steps: usize, setup: Setup, rules: &'static [Published]) -> Scenario {
+fn breaks<K: Kind>(
+    name: &str,
+    steps: usize,
+    setup: Setup<K>,
+    rules: &'static [Published],
+) -> Scenario {
     let setup = Setup {
         rules,
         safety_only: true,

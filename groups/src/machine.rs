@@ -330,7 +330,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         number: u64,
         cx: &mut Context<'_, Self>,
     ) -> bool {
-        if !S::HAS_REGISTRY {
+        if !S::HAS_REGISTRY || self.rules.no_instances() {
             return false;
         }
         let own = self.mark(group);

@@ -93,6 +93,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
         self.check_site(&bytes, generation)?;
+        if self.rules.takes_own_site()
+            && let Some((site, plan)) = S::decode(&bytes)
+        {
+            self.adopt(site, plan, cx);
+            return Ok(());
+        }
         self.registrar.proposed += 1;
         self.registrar.proposal = Some(Proposal {
             number: self.registrar.proposed,

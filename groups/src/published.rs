@@ -9,8 +9,18 @@ pub enum Published {
     /// A node that has left a group keeps nothing of it, not even the number of its last
     /// configuration, and takes any when it is asked to take part again in the same life.
     NoMark,
+    /// A group that the registry begins has founders that vote in any life, as those of generation 0
+    /// of a site do.
+    FoundersInAnyLife,
+    /// Members of a group take messages of any of its beginnings.
+    NoInstances,
+    /// A node takes the site that it proposes at once, without a decision.
+    TakesOwnSite,
 }
 
 selvedge_core::published_rules! {
     no_mark NoMark
+    founders_in_any_life FoundersInAnyLife
+    no_instances NoInstances
+    takes_own_site TakesOwnSite
 }

@@ -499,10 +499,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             frame_budget: self.plan.replica_budget(),
             ..Configuration::new(voters)
         };
-        let since = Member {
+        let named = birth.founders.iter().find(|it| it.id == self.me.id);
+        let in_any_life = named.filter(|_| self.rules.founders_in_any_life());
+        let since = in_any_life.copied().unwrap_or(Member {
             incarnation: self.since,
             ..self.me
-        };
+        });
         let replica = Replica::born(self.me, self.config.replica, since, first, state);
         replica.map(Some).map_err(|it| Reject::Founding(group, it))
     }

@@ -6,22 +6,13 @@ use alloc::vec::Vec;
 use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Scenario};
 
-use super::setup::Ask::{Ask as Question, Epoch, Propose};
-use super::setup::Before::{self, Asked, Cut, Lost, Notified, Rest, Round};
-use super::setup::Setup;
-use super::setup::Sight::{self, Applied, Configured, InAgain, Leaders, Left};
+use super::one::Ask::{Epoch, Propose, Question};
+use super::one::Setup;
+use super::one::Sight::{self, Applied, Configured, InAgain, Leaders, Left};
+use super::past::Before::{self, Asked, Cut, Lost, Notified, Rest, Round};
+use super::setup::ticks;
 use super::{breaks, holds};
 use crate::Published;
-
-const CALM: Bounds = Setup::CALM;
-
-/// Bounds with this number of ticks.
-const fn ticks(count: u32) -> Bounds {
-    Bounds {
-        ticks: Some(count),
-        ..CALM
-    }
-}
 
 const FAULTS: Bounds = Bounds {
     drops: 1,
@@ -252,7 +243,7 @@ fn changes() -> Vec<Scenario> {
 /// states to explore.
 fn of_five() -> Vec<Scenario> {
     let two_failed = Setup {
-        failures: 2,
+        nodes: 6,
         down: &[4, 5, 6],
         asks: &[(2, Propose(22))],
         ticks_at: &[1],

@@ -8,15 +8,18 @@ use selvedge_replica as replica;
 use selvedge_replica::{Ballot, Version};
 use selvedge_sim::check::Observer;
 
-use super::{Inner, Journal};
-use crate::{Event, Fact};
+use crate::registry::instance;
+use crate::{Begins, Event, Fact, Groups};
 
 /// An update that was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Applied {
+    /// The beginning of the group.
+    instance: u64,
     version: Version,
     by: Member,
     number: u64,
+    /// The length of the journal.
     outcome: usize,
 }
 
@@ -29,7 +32,7 @@ struct Vote {
 
 /// Remembers the decisions, votes and leaders that events report.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Watch {
+pub(super) struct Watch {
     /// In order.
     pub(super) applied: Vec<Applied>,
     /// Two updates have one version.
@@ -57,8 +60,7 @@ pub struct Watch {
 
 impl Watch {
     /// A watch over nodes that have done nothing.
-    pub(super) fn of(ids: impl Iterator<Item = u64>) -> Self {
-        let ids: Vec<u64> = ids.collect();
+    pub(super) fn of(ids: Vec<u64>) -> Self {
         Self {
             numbers: vec![0; ids.len()],
             held: vec![Ballot::default(); ids.len()],
@@ -81,10 +83,11 @@ impl Watch {
     }
 
     fn on_applied(&mut self, new: Applied) {
+        let key = |it: &Applied| (it.instance, it.version);
         let is_same = |it: &Applied| it.by == new.by && it.number == new.number;
-        self.doubles |= (self.applied.iter()).any(|it| is_same(it) && it.version != new.version);
-        let at = self.applied.partition_point(|it| it.version < new.version);
-        match self.applied.get(at).filter(|it| it.version == new.version) {
+        self.doubles |= (self.applied.iter()).any(|it| is_same(it) && key(it) != key(&new));
+        let at = self.applied.partition_point(|it| key(it) < key(&new));
+        match self.applied.get(at).filter(|it| key(it) == key(&new)) {
             Some(other) => self.differs |= *other != new,
             None => self.applied.insert(at, new),
         }
@@ -122,7 +125,7 @@ impl Watch {
         }
     }
 
-    fn on_fact(&mut self, node: usize, fact: &Fact<Journal>) {
+    fn on_fact<S: Begins>(&mut self, node: usize, fact: &Fact<S>) {
         match fact {
             Fact::Base { stored, .. } => {
                 let none = Ballot::default();
@@ -150,7 +153,7 @@ impl Watch {
         }
     }
 
-    fn on_replica(&mut self, node: usize, event: &replica::Event<Journal>) {
+    fn on_replica<S: Begins<Outcome = usize>>(&mut self, node: usize, event: &replica::Event<S>) {
         match event {
             replica::Event::Applied {
                 version,
@@ -158,6 +161,7 @@ impl Watch {
                 number,
                 outcome,
             } => self.on_applied(Applied {
+                instance: instance(self.numbers.get(node).copied().unwrap_or_default()),
                 version: *version,
                 by: *by,
                 number: *number,
@@ -192,8 +196,8 @@ impl Watch {
     }
 }
 
-impl Observer<Inner> for Watch {
-    fn event(&mut self, node: usize, event: &Event<Journal, u8>) {
+impl<S: Begins<Outcome = usize>> Observer<Groups<S, u8>> for Watch {
+    fn event(&mut self, node: usize, event: &Event<S, u8>) {
         match event {
             Event::Fact(fact) => self.on_fact(node, fact),
             Event::Replica { event, .. } => self.on_replica(node, event),

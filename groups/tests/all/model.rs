@@ -6,10 +6,10 @@ use selvedge_sim::check::{verify_ours, verify_published};
 
 #[test]
 fn our_rules_keep_every_promise() {
-    assert_eq!(verify_ours(&scenarios()).unwrap(), 16);
+    assert_eq!(verify_ours(&scenarios()).unwrap(), 25);
 }
 
 #[test]
-fn without_a_mark_of_the_groups_that_a_node_left_two_histories_are_reached() {
-    assert_eq!(verify_published(&scenarios()).unwrap(), 1);
+fn without_marks_lives_instances_or_decisions_two_histories_or_sites_are_reached() {
+    assert_eq!(verify_published(&scenarios()).unwrap(), 4);
 }
