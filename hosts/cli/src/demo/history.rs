@@ -108,7 +108,7 @@ mod tests {
     fn a_node_is_unknown_then_alive_then_failed() {
         let (one, two) = (Member::new(1, 0), Member::new(2, 0));
         let notified = |at, delta| {
-            Mark::Observed(Observed {
+            Mark::from(Observed {
                 at: Time(at),
                 node: one.id,
                 event: NodeEvent::Membership(Event::Changed(delta)),

@@ -150,7 +150,7 @@ mod tests {
     use selvedge_udp::Observed;
 
     fn notified(at: u64, node: u64, event: Election) -> Mark {
-        Mark::Observed(Observed {
+        Mark::from(Observed {
             at: Time(at),
             node: NodeId(node),
             event: NodeEvent::Election(event),
@@ -177,7 +177,7 @@ mod tests {
         };
         for me in [one, two] {
             go(Mark::Fact(Time(0), Fact::Started(me.id)));
-            go(Mark::Observed(Observed {
+            go(Mark::from(Observed {
                 at: Time(1),
                 node: me.id,
                 event: NodeEvent::Membership(Event::Identified(me)),
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(go(Mark::Fact(Time(6), Fact::Crashed(two.id))), None);
         assert_eq!(go(notified(7, 1, elected(2, one))), Some((one, ballot(2))));
         let joined = NodeEvent::Membership(Event::Changed(Delta::Joined(two)));
-        let about_lists = Mark::Observed(Observed {
+        let about_lists = Mark::from(Observed {
             at: Time(8),
             node: one.id,
             event: joined,

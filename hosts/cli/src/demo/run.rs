@@ -217,7 +217,7 @@ impl<W: Write> Play<W> {
             tokio::select! {
                 () = &mut end => return,
                 Some(seen) = self.events.recv() => {
-                    self.take(Mark::Observed(seen));
+                    self.take(Mark::from(seen));
                     self.confirm_the_dead().await;
                 }
                 _ = glance.tick() => {
@@ -254,7 +254,7 @@ impl<W: Write> Play<W> {
             // Events that the nodes emitted before are still under way.
             sleep(ON_ITS_WAY).await;
             while let Ok(seen) = self.events.try_recv() {
-                self.take(Mark::Observed(seen));
+                self.take(Mark::from(seen));
             }
             odd = lists
                 .into_iter()

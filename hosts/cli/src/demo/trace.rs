@@ -28,7 +28,7 @@ pub enum Mark {
     /// An event of the script.
     Fact(Time, Fact),
     /// An event that a node reported.
-    Observed(Observed),
+    Observed(Box<Observed>),
 }
 
 impl Mark {
@@ -39,6 +39,12 @@ impl Mark {
             Self::Fact(at, _) => *at,
             Self::Observed(seen) => seen.at,
         }
+    }
+}
+
+impl From<Observed> for Mark {
+    fn from(seen: Observed) -> Self {
+        Self::Observed(Box::new(seen))
     }
 }
 
@@ -271,7 +277,7 @@ mod tests {
     }
 
     fn seen(at: u64, node: u64, event: Event) -> Mark {
-        Mark::Observed(Observed {
+        Mark::from(Observed {
             at: Time(at),
             node: NodeId(node),
             event: NodeEvent::Membership(event),

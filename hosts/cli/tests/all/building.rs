@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests, too")]
 
-use std::collections::BTreeMap;
-
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
@@ -96,7 +94,7 @@ fn smooth() -> Course {
     for (node, routine) in [(3, VISITOR), (5, EVENING), (4, AIRING)] {
         lead(&mut course, 800, node, routine);
     }
-    let (from, taken) = (at(1_100), BTreeMap::new());
+    let (from, taken) = (at(1_100), [].into());
     course.addition = Some(Addition { from, taken });
     for node in 1..=10 {
         let event = NodeEvent::Site { generation: 1 };

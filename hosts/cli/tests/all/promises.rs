@@ -118,8 +118,7 @@ impl Course {
     fn seen(&mut self, at: Time, node: u64, event: Event) {
         let node = NodeId(node);
         let event = NodeEvent::Membership(event);
-        self.marks
-            .push(Mark::Observed(Observed { at, node, event }));
+        self.marks.push(Mark::from(Observed { at, node, event }));
     }
 
     fn notified(&mut self, at: Time, observers: &[u64], delta: Delta) {
@@ -142,8 +141,7 @@ impl Course {
             let leader = Member::new(leader, 0);
             let event = NodeEvent::Election(Election::Elected { leader, ballot });
             let node = NodeId(node);
-            self.marks
-                .push(Mark::Observed(Observed { at, node, event }));
+            self.marks.push(Mark::from(Observed { at, node, event }));
         }
     }
 
