@@ -11,7 +11,7 @@ use selvedge_core::{Context, Member, NodeId, Span};
 
 use crate::inquiry::ASKED;
 use crate::state::Carried;
-use crate::{Begins, GroupId, Groups, Item, Timer};
+use crate::{Begins, GroupId, Groups, Item, Node, Timer};
 
 /// A question to the nodes that would be founders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,7 +28,8 @@ pub(crate) struct Call {
 }
 
 impl<S: Begins, P: Carried> Groups<S, P> {
-    /// Chooses founders among nodes that answer. Returns none while answers are missing, and none
+    /// Chooses founders among nodes that answer, and as many others as may fail where these are too
+    /// few. Returns none while answers are missing, and none
     /// for groups for which too few nodes are here.
     pub(crate) fn choose_founders(&mut self, groups: &[GroupId]) -> Vec<(GroupId, Vec<NodeId>)> {
         let mut call = self.registrar.call.take().unwrap_or_else(|| {
@@ -40,9 +41,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         });
         loop {
-            let here = self.plan.nodes().iter().copied();
-            let here = here.filter(|it| self.is_here(it.id) && !call.silent.contains(&it.id));
-            let here: Vec<_> = here.collect();
+            let nodes = self.plan.nodes().iter().copied();
+            let is_here = |it: &Node| self.is_here(it.id) && !call.silent.contains(&it.id);
+            let (mut here, away): (Vec<Node>, Vec<Node>) = nodes.partition(is_here);
+            // A group may begin without as many as may fail. They are replaced when others are here.
+            let selection = self.plan.selection();
+            let missing = selection.members().saturating_sub(here.len());
+            let away = away.into_iter().take(missing);
+            if missing <= selection.failures.into() {
+                here.extend(away.clone());
+            }
+            let is_away = |id: NodeId| away.clone().any(|it| it.id == id);
             let all = groups.iter().copied();
             let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, all);
             let chosen = chosen.into_iter().filter_map(|it| Some((it.0, it.1.ok()?)));
@@ -52,6 +61,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 .flat_map(|(group, founders)| founders.iter().map(|it| (self.latest(*it), *group)));
             let open: BTreeMap<Member, GroupId> = founders
                 .filter(|it| it.0 != self.me && !call.received.contains(&it.0))
+                .filter(|it| !is_away(it.0.id))
                 .collect();
             if open.is_empty() {
                 return chosen;

@@ -83,6 +83,7 @@ impl Observer<Groups<Held, u8>> for SiteWatch {
             Event::Answered { .. }
             | Event::Entered(_)
             | Event::Left(_)
+            | Event::QuorumLost(_)
             | Event::Site { .. }
             | Event::Unplaced { .. } => {}
         }
