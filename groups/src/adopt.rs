@@ -158,6 +158,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.want_part();
         } else if let Some(fetch) = self.adoption.fetch.take() {
             match S::decode(&fetch.bytes) {
+                // The registry may have given it meanwhile.
+                _ if self.has_site() && fetch.generation <= self.generation() => {}
                 Some((site, plan)) if plan.generation() == fetch.generation => {
                     self.adoption.origin.get_or_insert(fetch.origin);
                     self.adopt(site, plan, cx);
@@ -185,12 +187,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// members where it does not have a member.
     fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_known = self.has_begun && self.has_site();
+        if self.is_founder_of_registry() {
+            self.enter(GroupId::REGISTRY, cx); // A later plan does not name its founders.
+        }
         self.replace_site(site, plan);
         if let Some(fact) = self.site_fact() {
+            cx.event(Event::Fact(fact));
             if !was_known || self.since == self.me.incarnation {
                 cx.event(Event::Fact(self.began()));
             }
-            cx.event(Event::Fact(fact));
         }
         cx.event(Event::Site {
             generation: self.generation(),
@@ -223,10 +228,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.site = Arc::new(site);
     }
 
-    /// The site as a fact, if it is not the one of generation 0.
+    /// The site as a fact. Also the first one: the program of a later life may have another site, which
+    /// is not decided.
     pub(crate) fn site_fact(&self) -> Option<Fact<S>> {
         let plan = self.adoption.origin?;
-        (self.generation() > 0).then(|| Fact::Site {
+        S::HAS_REGISTRY.then(|| Fact::Site {
             plan,
             site: S::encode(&self.site).into_iter().collect(),
         })

@@ -148,7 +148,7 @@ pub enum Fact<S: State> {
         /// The life.
         since: Incarnation,
     },
-    /// The site, if it is of a later generation than 0: in place of all facts of it before.
+    /// The site, where a registry may change it: in place of all facts of it before.
     Site {
         /// The digest of the plan of generation 0.
         plan: u32,

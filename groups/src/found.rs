@@ -38,11 +38,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !plan.names(me.id) {
             return Err(Reject::Unplanned(me.id));
         }
-        // A site of a later generation may be unknown to the others: this node asks them first.
-        let start = match plan.generation() {
-            0 => start,
-            _ => Start::Restarted,
-        };
         let peers = plan.known().map(|_| None).collect();
         let adoption = Adoption::new(&plan);
         let mut groups = Self {
@@ -67,22 +62,36 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asks: PhantomData,
             rules: Rules::default(),
         };
-        if start == Start::Fresh {
-            let known = S::groups(&groups.site);
-            let all = groups.plan.founders_of::<S>(&groups.site, known);
-            for (group, founders) in all {
-                if founders.contains(&me.id) {
-                    let replica = groups.found(group, &founders)?;
-                    let part = replica.map(Part::new);
-                    groups.parts.extend(part.map(|it| (group, it)));
-                }
-            }
-            let (needed, limit) = (groups.parts.len(), config.groups);
-            if needed > limit.into() {
-                return Err(Reject::Room { needed, limit });
+        groups.found_all()?;
+        Ok(groups)
+    }
+
+    /// Founds the groups that begin with the site and have this node as a founder.
+    pub(crate) fn found_all(&mut self) -> Result<(), Reject> {
+        if !self.may_found() {
+            return Ok(());
+        }
+        let known = S::groups(&self.site);
+        let all = self.plan.founders_of::<S>(&self.site, known);
+        for (group, founders) in all {
+            let is_new = !self.parts.contains_key(&group) && !self.marks.contains_key(&group);
+            if is_new && founders.contains(&self.me.id) {
+                let replica = self.found(group, &founders)?;
+                let part = replica.map(Part::new);
+                self.parts.extend(part.map(|it| (group, it)));
             }
         }
-        Ok(groups)
+        let (needed, limit) = (self.parts.len(), self.config.groups);
+        match needed > limit.into() {
+            true => Err(Reject::Room { needed, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns true if the founders of groups follow from this node's site, and it may be one of
+    /// them. A site of a later generation may be unknown to the others: it asks them first.
+    pub(crate) fn may_found(&self) -> bool {
+        self.start == Start::Fresh && self.generation() == 0
     }
 
     /// The nodes that found a group.
@@ -131,7 +140,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
         let is_founded = !self.begins_at_once(group) && !self.is_by_registry(group);
-        if self.start == Start::Fresh && is_founded {
+        if self.may_found() && is_founded {
             let founders = self.founders(group);
             if founders.contains(&self.me.id)
                 && let Some(replica) = self.found(group, &founders)?
@@ -140,6 +149,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         }
         self.newcomer(0)
+    }
+
+    /// Returns true if it is one of the nodes that found the registry: they follow from generation 0
+    /// of the site.
+    pub(crate) fn is_founder_of_registry(&self) -> bool {
+        let group = GroupId::REGISTRY;
+        let is_new = S::HAS_REGISTRY && self.may_found() && !self.marks.contains_key(&group);
+        is_new && self.founders(group).contains(&self.me.id)
     }
 
     /// A part in a group of which nothing is stored but the mark. It votes also where the group
@@ -185,13 +202,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         self.disarm(group, &part, cx);
         let configuration = Box::new(part.replica.configuration().clone());
+        let is_known = configuration.number > 0;
         let fact = crate::Fact::Left {
             group,
             plan: self.adoption.origin.unwrap_or_default(),
             configuration: configuration.clone(),
         };
         cx.event(Event::Fact(fact));
-        if !self.rules.no_mark() {
+        if is_known && !self.rules.no_mark() {
             self.marks.insert(group, configuration);
         }
         if part.is_entered {

@@ -501,6 +501,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn begin(&mut self, cx: &mut Context<'_, Self>) {
         self.has_begun = true;
         if self.since == self.me.incarnation && self.has_site() {
+            if let Some(site) = self.site_fact() {
+                cx.event(Event::Fact(site)); // It comes first: a life that began knows its site.
+            }
             cx.event(Event::Fact(self.began()));
         }
         if !self.has_site() && S::HAS_REGISTRY {

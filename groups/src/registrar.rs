@@ -22,7 +22,7 @@ use crate::part::Part;
 use crate::propose::Proposal;
 use crate::registry::{Birth, Registration, Registry, first_number, instance};
 use crate::state::Carried;
-use crate::{Begins, GroupId, Groups, Item, Reject, Timer};
+use crate::{Begins, GroupId, Groups, Item, Node, Reject, Timer};
 
 /// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
 const FINDERS: usize = 256;
@@ -268,8 +268,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.registrar.due.retain(|it, _| S::exists(site, *it));
         let next = self.registrar.due.iter().take(AT_ONCE);
         let next: Vec<(GroupId, u64)> = next.map(|it| (*it.0, *it.1)).collect();
-        let here = self.plan.nodes().iter().copied();
-        let here: Vec<_> = here.filter(|it| self.is_here(it.id)).collect();
+        let (mut here, away): (Vec<Node>, Vec<Node>) =
+            (self.plan.nodes().iter().copied()).partition(|it| self.is_here(it.id));
+        // A group that begins may lack as many as may fail; in that life they never vote.
+        let failures = usize::from(self.plan.selection().failures);
+        let missing = (2 * failures + 1).saturating_sub(here.len());
+        if missing <= failures {
+            here.extend(away.into_iter().take(missing));
+        }
         let groups = next.iter().map(|it| it.0);
         let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, groups);
         for ((group, chosen), (_, lost)) in chosen.into_iter().zip(next) {
@@ -302,12 +308,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let has_leader = |group: &GroupId, number: u64| {
             let own = self.replica(*group).and_then(Replica::leader).is_some();
             let hint = self.leader_hints.get(*group);
-            own || hint.is_some_and(|it| it.leader.is_some() && it.number() >= number)
+            // A later configuration was decided, so the group has begun.
+            let lives =
+                |it: &Hint<P>| it.number() > number || it.number() == number && it.leader.is_some();
+            own || hint.is_some_and(lives)
         };
         let registry = self.registry();
         open.retain(|group, _| {
             let birth = registry.and_then(|it| it.birth(*group));
-            birth.is_some_and(|it| !has_leader(group, it.number))
+            let exists = S::exists(&self.site, *group);
+            exists && birth.is_some_and(|it| !has_leader(group, it.number))
         });
         let least = open.values().min().copied().unwrap_or_default();
         let waiting = open.iter_mut().filter(|it| *it.1 == least).take(AT_ONCE);
