@@ -168,6 +168,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.want_part();
         } else if let Some(fetch) = self.adoption.fetch.take() {
             match S::decode(&fetch.bytes) {
+                // The registry may have given it meanwhile.
+                _ if self.has_site() && fetch.generation <= self.generation() => {}
                 Some((site, plan)) if plan.generation() == fetch.generation => {
                     self.adoption.origin.get_or_insert(fetch.origin);
                     self.adopt(site, plan, cx);
@@ -200,6 +202,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
+        if !is_first && self.is_founder_of_registry() {
+            self.enter(GroupId::REGISTRY, cx); // A later plan does not name its founders.
+        }
         self.replace_site(site, plan);
         // A site that is on its way and is no later would take this node back.
         let present = self.generation();

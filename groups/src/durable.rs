@@ -104,7 +104,9 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
                 let (site, plan) = S::decode(site).ok_or(Damage::Site)?;
                 self.replace_site(site, plan);
                 self.adoption.has_site = true;
-                Ok(())
+                // The program of this life may have another one.
+                let founded = self.found_all();
+                founded.map_err(|_| Damage::Site)
             }
             &Fact::Began { since, .. } => {
                 self.since = since;
@@ -131,9 +133,12 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
                 ref configuration,
                 ..
             } => {
+                self.parts.remove(&group);
+                if configuration.number == 0 {
+                    return Ok(()); // It left before it knew a configuration.
+                }
                 let checked = configuration.check();
                 checked.map_err(|it| Damage::Replica(group, it.into()))?;
-                self.parts.remove(&group);
                 self.marks.insert(group, configuration.clone());
                 Ok(())
             }

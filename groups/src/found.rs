@@ -62,23 +62,37 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asks: PhantomData,
             rules: Rules::default(),
         };
-        // A site of a later generation may be unknown to the others: this node asks them first.
-        if start == Start::Fresh && groups.has_site() {
-            let known = S::groups(&groups.site);
-            let all = groups.plan.founders_of::<S>(&groups.site, known);
-            for (group, founders) in all {
-                if founders.contains(&me.id) {
-                    let replica = groups.found(group, &founders)?;
-                    let part = replica.map(Part::new);
-                    groups.parts.extend(part.map(|it| (group, it)));
-                }
-            }
-            let (needed, limit) = (groups.parts.len(), config.groups);
-            if needed > limit.into() {
-                return Err(Reject::Room { needed, limit });
+        groups.found_all()?;
+        Ok(groups)
+    }
+
+    /// Founds the groups that begin with the site and have this node as a founder.
+    pub(crate) fn found_all(&mut self) -> Result<(), Reject> {
+        if !self.may_found() {
+            return Ok(());
+        }
+        let known = S::groups(&self.site);
+        let all = self.plan.founders_of::<S>(&self.site, known);
+        for (group, founders) in all {
+            let is_new = !self.parts.contains_key(&group) && !self.marks.contains_key(&group);
+            if is_new && founders.contains(&self.me.id) {
+                let replica = self.found(group, &founders)?;
+                let part = replica.map(Part::new);
+                self.parts.extend(part.map(|it| (group, it)));
             }
         }
-        Ok(groups)
+        let (needed, limit) = (self.parts.len(), self.config.groups);
+        match needed > limit.into() {
+            true => Err(Reject::Room { needed, limit }),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns true if the founders of groups follow from this node's site, and it may be one of
+    /// them. A site of a later generation may be unknown to the others: it asks them first.
+    pub(crate) fn may_found(&self) -> bool {
+        let is_first = !S::HAS_REGISTRY || self.has_site() && self.generation() == 0;
+        self.start == Start::Fresh && is_first
     }
 
     /// The nodes that found a group.
@@ -138,11 +152,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.newcomer(0)
     }
 
-    /// Returns true if this node founds groups whose founders follow from the plan. Those of a later
-    /// generation would be others.
-    pub(crate) fn may_found(&self) -> bool {
-        let is_first = !S::HAS_REGISTRY || self.has_site() && self.generation() == 0;
-        self.start == Start::Fresh && is_first
+    /// Returns true if it is one of the nodes that found the registry: they follow from generation 0
+    /// of the site.
+    pub(crate) fn is_founder_of_registry(&self) -> bool {
+        let group = GroupId::REGISTRY;
+        let is_new = S::HAS_REGISTRY && self.may_found() && !self.marks.contains_key(&group);
+        is_new && self.founders(group).contains(&self.me.id)
     }
 
     /// A part in a group of which nothing is stored but the mark. It votes also where the group
@@ -191,16 +206,21 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.registrar.stop_leading();
         }
         let configuration = Box::new(part.replica.configuration().clone());
-        if configuration.voters.is_empty() {
-            return; // It never knew one. A mark from before counts on.
-        }
+        let configuration = match configuration.voters.is_empty() {
+            // It never knew one. A mark from before counts on.
+            true => self.marks.get(&group).cloned().unwrap_or(configuration),
+            false => configuration,
+        };
+        let is_known = configuration.number > 0;
         let fact = crate::Fact::Left {
             group,
             plan: self.adoption.origin.unwrap_or_default(),
             configuration: configuration.clone(),
         };
-        cx.event(Event::Fact(fact));
-        if !self.rules.no_mark() {
+        if is_known || part.is_stored {
+            cx.event(Event::Fact(fact));
+        }
+        if is_known && !self.rules.no_mark() {
             self.marks.insert(group, configuration);
         }
         if part.is_entered {

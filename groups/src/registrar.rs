@@ -361,12 +361,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 .filter(|it| it.configuration().number >= number);
             let own = own.and_then(Replica::leader).is_some();
             let hint = self.leader_hints.get(*group);
-            own || hint.is_some_and(|it| it.leader.is_some() && it.number() >= number)
+            // A later configuration was decided, so the group has begun.
+            let lives =
+                |it: &Hint<P>| it.number() > number || it.number() == number && it.leader.is_some();
+            own || hint.is_some_and(lives)
         };
         let registry = self.registry();
         open.retain(|group, _| {
             let birth = registry.and_then(|it| it.birth(*group));
-            birth.is_some_and(|it| !has_leader(group, it.number))
+            let exists = S::exists(&self.site, *group);
+            exists && birth.is_some_and(|it| !has_leader(group, it.number))
         });
         let least = open.values().min().copied().unwrap_or_default();
         let waiting = open.iter_mut().filter(|it| *it.1 == least).take(AT_ONCE);

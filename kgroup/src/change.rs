@@ -44,6 +44,7 @@ impl Kgroup {
             self.on(group, LeaderInput::Site, cx);
         }
         self.report_due(cx);
+        self.forget_triggers(cx);
         let id = self.me().id;
         let nodes = self.site.0.nodes();
         if nodes.binary_search_by_key(&id, |it| it.id).is_err() {
@@ -52,6 +53,17 @@ impl Kgroup {
             return Self::report_other((generation, own), why, cx);
         }
         self.propose_wanted(cx);
+    }
+
+    /// Routines that were removed take no trigger any more.
+    fn forget_triggers(&mut self, cx: &mut Context<'_, Self>) {
+        let site = &self.site.0;
+        let removed = self.triggers.iter().filter(|it| site.is_removed(it.0));
+        let removed: Vec<_> = removed.copied().collect();
+        for (routine, id) in removed {
+            self.triggers.remove(&(routine, id));
+            cx.event(Event::Untriggered { routine, id });
+        }
     }
 
     /// A site of this node was decided, or another one.
@@ -65,6 +77,11 @@ impl Kgroup {
     pub(crate) fn propose_wanted(&mut self, cx: &mut Context<'_, Self>) {
         if !self.groups().has_site() {
             return;
+        }
+        let id = self.me().id;
+        let nodes = self.site.0.nodes();
+        if nodes.binary_search_by_key(&id, |it| it.id).is_err() {
+            return; // The others refuse its messages.
         }
         let Some(wanted) = self.wanted.0.take() else {
             return;

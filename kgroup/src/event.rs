@@ -111,6 +111,14 @@ pub enum Event {
         /// The trigger.
         id: TriggerId,
     },
+    /// The site does not have the routine any more, and its group may not have decided about a trigger
+    /// of this node, which does not ask again.
+    Untriggered {
+        /// The routine's group.
+        routine: GroupId,
+        /// The trigger.
+        id: TriggerId,
+    },
     /// The outcome of a question to a map, or of a watch.
     Map {
         /// The map's group.
@@ -168,6 +176,9 @@ pub enum Reject {
     /// The site has no such device.
     #[error("the site has no device {0:?}: add it, with its place")]
     NoDevice(NodeId),
+    /// The routine was removed.
+    #[error("routine {0:?} was removed from the site: add it, which gives it another group")]
+    NoRoutine(GroupId),
     /// The group holds a state of another kind.
     #[error("group {0:?} holds no {1}: look at the site")]
     OtherKind(GroupId, &'static str),

@@ -48,7 +48,7 @@ pub struct Kgroup {
     /// The site that its program gave it, until the others have it: of a later generation than 0.
     pub(crate) wanted: Untracked<Option<Arc<Site>>>,
     /// Runs that this node asked for, and that were not decided.
-    triggers: BTreeSet<(GroupId, TriggerId)>,
+    pub(crate) triggers: BTreeSet<(GroupId, TriggerId)>,
     /// The events of the groups in this step; empty between steps.
     reported: Untracked<VecDeque<groups::Event<GroupState, Payload>>>,
     /// The effects of the leader in this call; empty between steps.
@@ -425,6 +425,9 @@ impl Kgroup {
             Command::Trigger { routine, id } => {
                 if !site::is_routine(routine) {
                     return Err(Reject::OtherKind(routine, "routine"));
+                }
+                if self.groups().has_site() && self.site.0.is_removed(routine) {
+                    return Err(Reject::NoRoutine(routine));
                 }
                 let is_known = self.triggers.contains(&(routine, id));
                 if self.triggers.len() >= TRIGGERS && !is_known {

@@ -211,6 +211,12 @@ impl Site {
         self.routines.get(&number)
     }
 
+    /// Returns true if a routine was removed. O(log n).
+    pub(crate) fn is_removed(&self, routine: GroupId) -> bool {
+        let was_here = number(routine).is_some_and(|it| it < self.next.1);
+        is_routine(routine) && was_here && self.definition(routine).is_none()
+    }
+
     /// The number of this version: 0 when a building begins, higher in each later one.
     #[must_use]
     pub const fn generation(&self) -> u32 {
@@ -280,7 +286,10 @@ impl Site {
     fn begin_later(&self, group: GroupId, before: u64) -> Option<GroupState> {
         match group.0 & KIND {
             _ if !self.has(group) => None,
-            CLUSTER => Some(GroupState::Devices(Devices::new([], self.limits))),
+            CLUSTER => {
+                let devices = Devices::begun_again(self.limits, before);
+                Some(GroupState::Devices(devices))
+            }
             ROUTINE => Some(GroupState::Routine(RoutineState::undefined(before).into())),
             _ => self.begin(group),
         }

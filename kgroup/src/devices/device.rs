@@ -28,7 +28,8 @@ pub(super) struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Device {
     pub(super) id: NodeId,
-    /// The generation of the site with which it came: 0 from the beginning.
+    /// The generation of the site with which it came, and one more for each beginning of the cluster
+    /// before: 0 from the beginning.
     pub(super) since: u32,
     pub(super) lock: Lock,
     pub(super) status: Status,
@@ -381,8 +382,13 @@ impl Device {
             limits: terms.limits,
             rules: terms.rules,
             generation: terms.generation,
-            acts: self.act.as_ref().is_some_and(|it| !it.is_settled),
+            acts: self.acts(),
         }
+    }
+
+    /// Returns true while a command is not settled.
+    pub(super) fn acts(&self) -> bool {
+        self.act.as_ref().is_some_and(|it| !it.is_settled)
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Devices {
     devices: Vec<Device>,
     /// The highest generation of a site by which it was changed.
     generation: u32,
+    /// The number of beginnings before, of which the memory was lost.
+    before: u32,
     #[serde(skip)]
     rules: Rules,
 }
@@ -42,7 +44,18 @@ impl Devices {
             limits,
             devices: ids.into_iter().map(|it| Device::new(it, 0)).collect(),
             generation: 0,
+            before: 0,
             rules: Rules::default(),
+        }
+    }
+
+    /// A cluster without devices, after so many beginnings of which the memory was lost: commands and
+    /// statuses have higher numbers than all before.
+    #[must_use]
+    pub fn begun_again(limits: Limits, before: u64) -> Self {
+        Self {
+            before: u32::try_from(before).unwrap_or(u32::MAX),
+            ..Self::new([], limits)
         }
     }
 
@@ -131,6 +144,8 @@ impl Devices {
             return Some(Verdict::new(id, Decision::Outdated));
         }
         let decision = match (update, self.device(id)) {
+            // A host may still carry the command out: no claim has the device elsewhere meanwhile.
+            (Update::Exit { .. }, Some(device)) if device.acts() => Decision::Waits,
             (Update::Enter { .. }, None) | (Update::Exit { .. }, Some(_)) => return None,
             (Update::Enter { .. }, Some(_)) | (Update::Exit { .. }, None) => Decision::Nothing,
             (_, None) => Decision::NoDevice,
@@ -175,7 +190,8 @@ impl Devices {
         self.generation = self.generation.max(generation);
         match (self.place(id), update) {
             (Err(at), Update::Enter { .. }) => {
-                self.devices.insert(at, Device::new(id, generation));
+                let since = generation.saturating_add(self.before);
+                self.devices.insert(at, Device::new(id, since));
                 Verdict::new(id, Decision::Entered)
             }
             (Ok(at), Update::Exit { .. }) => {
@@ -202,9 +218,16 @@ impl selvedge_replica::State for Devices {
         let id = update.device();
         let terms = self.terms();
         let at = self.place(id).ok();
-        match at.and_then(|at| self.devices.get_mut(at)) {
-            Some(device) => device.apply(update, terms),
-            None => Verdict::new(id, Decision::NoDevice),
+        let Some(device) = at.and_then(|at| self.devices.get_mut(at)) else {
+            return Verdict::new(id, Decision::NoDevice);
+        };
+        let verdict = device.apply(update, terms);
+        if let (Update::Lock { generation, .. }, Decision::Granted(_) | Decision::Queued(_)) =
+            (update, verdict.decision)
+        {
+            // A leader with an older site may not have the routine: it does not forget it.
+            self.generation = self.generation.max(*generation);
         }
+        verdict
     }
 }

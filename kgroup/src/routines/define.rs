@@ -127,7 +127,9 @@ impl RoutineLeader {
 
     /// Returns true if the definition is another one than that by which it leads.
     pub fn is_outdated(&self, state: &RoutineState) -> bool {
-        self.since != state.since()
+        // A group that begins anew may get its definition from generation 0.
+        let is_first = self.locks.is_empty() && state.is_defined();
+        is_first || self.since != state.since()
     }
 
     /// Begins anew, as another leader would: the definition or the site is another one.

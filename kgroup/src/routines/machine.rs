@@ -139,6 +139,9 @@ impl RoutineLeader {
 
     /// This node leads now.
     pub fn on_leads(&mut self, state: &RoutineState, out: &mut Out) {
+        if self.generation < state.since() {
+            return; // It begins anew with the site of its definition.
+        }
         self.unwatched.retain(|device| {
             let has_group = self.groups.contains_key(device);
             if !has_group {
@@ -236,6 +239,14 @@ impl RoutineLeader {
         let Some(device) = device_of(answer) else {
             return; // Meant for another part of the node.
         };
+        if let Answer::Status {
+            routine, status, ..
+        } = answer
+            && *routine == self.routine
+            && state.observed(device).is_none()
+        {
+            return self.is_watched_no_more(group, device, status.version, out);
+        }
         if self.groups.get(&device) != Some(&group) {
             return; // From before the plan changed.
         }
@@ -313,6 +324,17 @@ impl RoutineLeader {
         self.lacks(state, device, out);
     }
 
+    /// The clause does not have the device any more, and its group goes on to send its status.
+    fn is_watched_no_more(&self, group: GroupId, device: NodeId, version: u64, out: &mut Out) {
+        let routine = self.routine;
+        let request = Request::Seen {
+            device,
+            routine,
+            version,
+        };
+        out.push(Effect::Ask { group, request });
+    }
+
     fn seen(&self, state: &RoutineState, device: NodeId, out: &mut Out) {
         if let Some(status) = state.observed(device) {
             self.say_seen(device, status.version, out);
@@ -355,7 +377,10 @@ impl RoutineLeader {
     }
 
     fn place(&mut self, state: &RoutineState) -> At {
-        let Some(claim) = state.claim(self.routine) else {
+        // A site before the definition's may lack its devices.
+        let is_behind = self.generation < state.since();
+        let claim = state.claim(self.routine).filter(|_| !is_behind);
+        let Some(claim) = claim else {
             return At::Rest;
         };
         match state.stage() {

@@ -87,7 +87,8 @@ impl Building {
             site = site.with_routine(routine).unwrap();
         }
         let site = Arc::new(site);
-        let topology = Topology::full_mesh(nodes as usize).unwrap();
+        // There is room for one node more.
+        let topology = Topology::full_mesh(nodes as usize + 1).unwrap();
         let mut building = Self {
             net: Network::new(seed, topology, link).unwrap(),
             site,
@@ -123,6 +124,29 @@ impl Building {
             if other.id != self.members[at].id {
                 self.net.membership(at, Delta::Joined(other)).unwrap();
             }
+        }
+    }
+
+    /// A node has the building take these nodes, devices and routines.
+    pub(crate) fn change(&mut self, at: usize, wanted: Site) {
+        for device in wanted.clusters().flat_map(|it| &it.1.devices) {
+            let known = self.devices.entry(*device);
+            known.or_insert_with(|| ("off".into(), true));
+        }
+        let wanted = Command::ChangeSite(Box::new(wanted));
+        self.net.command(at, wanted).unwrap();
+    }
+
+    /// One node more begins, with this site in its program.
+    pub(crate) fn join(&mut self, site: Site) {
+        let me = Member::new(self.members.len() as u64 + 1, 0);
+        let machine = Kgroup::new(me, self.config, Arc::new(site), Start::Fresh).unwrap();
+        let at = self.net.add(me, machine).unwrap();
+        self.members.push(me);
+        self.meet(at);
+        self.net.command(at, Command::SetEpoch(1)).unwrap();
+        for other in (0..at).filter(|it| self.net.is_up(*it)).collect::<Vec<_>>() {
+            self.net.membership(other, Delta::Joined(me)).unwrap();
         }
     }
 

@@ -13,6 +13,7 @@
 )]
 
 mod building;
+mod changing_sites;
 mod device_leader;
 mod devices;
 mod devices_model;

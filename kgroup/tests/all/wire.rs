@@ -285,7 +285,7 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
     let settles = [192, 141, 183, 1, 1, 1, 0];
     let device = [1, 101, 0];
     let watchers = [0];
-    let generation = [0];
+    let generation = [3, 0];
     let parts: [&[u8]; 8] = [
         &limits,
         &device,

@@ -40,14 +40,15 @@ pub(crate) struct Devices {
 impl Devices {
     pub(crate) fn of(site: &Site) -> Self {
         let ids = site.clusters().flat_map(|it| it.1.devices.clone());
-        let up = || Device {
-            is_up: true,
-            value: Some("0".into()),
-        };
         Self {
             all: ids.map(|it| (it, up())).collect(),
             ..Self::default()
         }
+    }
+
+    /// A device is there, whether a site has it or not.
+    pub(crate) fn install(&mut self, id: NodeId) {
+        self.all.entry(id).or_insert_with(up);
     }
 
     pub(crate) fn are_well(&mut self) {
@@ -56,6 +57,13 @@ impl Devices {
         for it in self.all.values_mut() {
             it.is_up = true;
         }
+    }
+}
+
+fn up() -> Device {
+    Device {
+        is_up: true,
+        value: Some("0".into()),
     }
 }
 
@@ -102,7 +110,7 @@ impl World {
 
     /// A host is given a command.
     pub(crate) fn act(&mut self, me: Member, reported: Real, ticket: Ticket, value: State) {
-        self.runs.given(me, ticket);
+        self.runs.given(me, ticket, &value);
         let slow = self.percent(self.devices.slow);
         let slow = if slow { LATEST } else { 100_000 };
         let when = self.now + self.below(slow);
@@ -135,6 +143,7 @@ impl World {
         }
         let is_up = device.is_up;
         self.say(|| format!("{ticket:?} arrives, {value}: {did}"));
+        self.is_not_held_by_another(ticket);
         self.runs.arrives(ticket, did);
         if !is_up || self.percent(self.devices.silent) {
             return;

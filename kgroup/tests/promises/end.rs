@@ -6,7 +6,7 @@ use selvedge_core::{Delta, Input, Member, NodeId};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{End, Locking, RoutineState, Stage};
 use selvedge_kgroup::{Command, GroupState, TriggerId};
-use selvedge_sim::histories::{History, Node};
+use selvedge_sim::histories::History;
 
 use crate::world::World;
 
@@ -55,10 +55,11 @@ impl World {
     /// The promises of progress, when no fault happens any more.
     pub(crate) fn ends_well(&mut self) {
         self.run_for(120 * SECOND);
-        for id in self.ids() {
+        for id in self.nodes_of_the_site() {
             self.read_all(id);
         }
         self.run_for(40 * SECOND);
+        self.sites_are_equal();
         self.all_is_answered();
         self.groups_have_one_leader();
         self.members_agree();
@@ -67,13 +68,15 @@ impl World {
         self.routines_run();
         self.groups_have_one_leader();
         self.devices_are_known();
-        self.runs.check_counts(&self.site.clone(), &self.times);
+        let nodes = self.nodes_of_the_site();
+        self.runs
+            .check_counts(&self.site.clone(), &nodes, &self.times);
         self.little_is_sent();
         self.unwatch_all();
         self.run_for(100 * SECOND);
         let quiet = self.now - self.last_sent;
         assert!(
-            !self.is_whole() || quiet > 30 * SECOND,
+            !self.is_whole() || self.has_strangers() || quiet > 30 * SECOND,
             "it is not silent: {quiet}"
         );
         for map in self.maps.clone() {
@@ -85,8 +88,17 @@ impl World {
     }
 
     /// A leader that lacks members looks for others.
-    fn is_whole(&self) -> bool {
-        self.nodes.values().all(|it| !it.never)
+    pub(crate) fn is_whole(&self) -> bool {
+        let nodes = self.nodes_of_the_site();
+        nodes.iter().all(|it| !self.nodes[it].never)
+    }
+
+    /// A node that no site has goes on to ask.
+    fn has_strangers(&self) -> bool {
+        let nodes = self.nodes_of_the_site();
+        self.ids()
+            .iter()
+            .any(|it| !nodes.contains(it) && self.me(*it).is_some())
     }
 
     /// Without requests, watches are renewed every eight ticks, and get no answers.
@@ -94,7 +106,7 @@ impl World {
         let before = self.sent;
         self.run_for(30 * SECOND);
         let sent = self.sent - before;
-        if !self.is_whole() {
+        if !self.is_whole() || self.has_strangers() {
             return;
         }
         // A third request to a group while two are open goes to all nodes, as does a request
@@ -175,7 +187,8 @@ impl World {
     }
 
     fn lives(&self) -> Vec<Member> {
-        self.nodes.values().filter_map(Node::me).collect()
+        let nodes = self.nodes_of_the_site().into_iter();
+        nodes.filter_map(|it| self.me(it)).collect()
     }
 
     fn all_is_answered(&self) {
@@ -202,7 +215,9 @@ impl World {
 
     fn devices_are_known(&self) {
         for (&device, it) in &self.devices.all {
-            let group = self.site.cluster_of(device).unwrap();
+            let Some(group) = self.site.cluster_of(device) else {
+                continue;
+            };
             let leader = self.leaders(group)[0];
             let Some(GroupState::Devices(held)) = self.machine(leader).unwrap().held(group) else {
                 panic!("{group:?} is no cluster");
@@ -232,14 +247,14 @@ impl World {
 
     /// Each routine runs by hand and by its clause, when nothing prevents it.
     fn routines_run(&mut self) {
-        let devices: Vec<NodeId> = self.devices.all.keys().copied().collect();
+        let devices = self.devices_of_the_site();
         for &device in &devices {
             self.turn(device, "0".into()); // No command ends a state that a hand made, and so makes a clause true.
         }
         self.run_for(20 * SECOND);
         for routine in self.routines() {
             let before = self.is_settled(routine).instance();
-            let id = self.a_node();
+            let id = self.a_node_of_the_site();
             let number = self.runs.next_id(routine);
             let up = self.me(id).is_some();
             if up {
@@ -279,8 +294,8 @@ impl World {
 
     /// Removes nodes from `spent` that vote again, or are members no more: others may forget now.
     fn forget_what_was_spent(&mut self) {
-        let never = self.nodes.values().filter(|it| it.never);
-        let mut old: BTreeSet<u64> = never.map(|it| it.id).collect();
+        let nodes = self.nodes_of_the_site().into_iter();
+        let mut old: BTreeSet<u64> = nodes.filter(|it| self.nodes[it].never).collect();
         for group in self.groups() {
             let Some(machine) = self.leaders(group).first().and_then(|it| self.machine(*it)) else {
                 return;

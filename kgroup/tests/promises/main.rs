@@ -21,6 +21,7 @@ mod network;
 mod oracle;
 mod runs;
 mod site;
+mod sites;
 mod states;
 mod story;
 mod times;
@@ -64,6 +65,16 @@ fn triggers_of_time_keep_the_promises_of_the_page() {
     if ran >= 10 {
         assert!(all.started > 10 * ran && all.late > ran / 4);
         assert!(all.restarts > ran / 4 && all.moved > ran && all.alive > 0);
+    }
+}
+
+#[test]
+fn sites_that_change_keep_the_promises_of_the_page() {
+    let (ran, all) = run(Kind::Sites, 12);
+    if ran >= 12 {
+        assert!(all.sites > 2 * ran && all.renewed > ran && all.reports > 5 * ran);
+        assert!(all.added > ran / 2 && all.removed > ran / 4 && all.restarts > ran / 4);
+        assert!(all.rolled > ran / 4 && all.overtaken > ran / 12 && all.alive > ran / 2);
     }
 }
 

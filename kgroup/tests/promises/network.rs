@@ -41,7 +41,8 @@ impl World {
         let Some((mut from, to, mut message)) = self.old.last().cloned() else {
             return;
         };
-        if self.percent(50) {
+        // A node without a place in any site may ask for the site.
+        if self.percent(50) || self.sites.is_on {
             message.plan ^= 1 << self.below(32);
         } else {
             from = Member::new(1_000 + self.below(100), self.below(3) as u32);

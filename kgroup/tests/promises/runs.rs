@@ -5,10 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Effect, Member, NodeId};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{self, Ticket};
-use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState, Stage, StepOutcome};
+use selvedge_kgroup::routines::{
+    Definition, Report, RoutineEvent, RoutineState, Stage, StepOutcome,
+};
 use selvedge_kgroup::{
     Claim, Command, Delivery, Event, GroupState, Kgroup, LeaderEvent, Site, TriggerId,
 };
+use selvedge_routine::State;
 use selvedge_sim::histories::History;
 
 use crate::times::Times;
@@ -52,11 +55,29 @@ pub(crate) struct Runs {
     pub(crate) is_late: bool,
     /// Commands that a host reported as failed.
     pub(crate) failed: BTreeSet<Ticket>,
+    definitions: BTreeMap<Run, Definition>,
+    /// Runs of definitions that a later generation brought.
+    renewed: BTreeSet<Run>,
+    /// Routines that had a clause.
+    clauses: BTreeSet<GroupId>,
+    /// The commands that hosts were given.
+    values: BTreeMap<Ticket, State>,
+    /// A host of a group of one may lose a run of which others have seen commands.
+    pub(crate) forgets: bool,
 }
 
 impl Runs {
     pub(crate) fn commands(&self) -> u64 {
         self.arrivals.len() as u64
+    }
+
+    pub(crate) fn renewed(&self) -> u64 {
+        self.renewed.len() as u64
+    }
+
+    /// The claim of a command, if it is known.
+    pub(crate) fn claim_of(&self, ticket: Ticket) -> Option<Claim> {
+        self.named.get(&ticket).map(|it| it.claim)
     }
 
     pub(crate) fn reports(&self) -> u64 {
@@ -78,7 +99,8 @@ impl Runs {
     }
 
     /// A host is given a command.
-    pub(crate) fn given(&mut self, me: Member, ticket: Ticket) {
+    pub(crate) fn given(&mut self, me: Member, ticket: Ticket, value: &State) {
+        self.values.insert(ticket, value.clone());
         let hosts = self.given.entry(ticket).or_default();
         hosts.push(me);
         if self.is_off {
@@ -125,11 +147,11 @@ impl Runs {
         );
     }
 
-    pub(crate) fn reported(&mut self, group: GroupId, event: RoutineEvent) {
+    pub(crate) fn reported(&mut self, group: GroupId, event: RoutineEvent, may_lack: bool) {
         match event {
             RoutineEvent::Reports(report) => self.report(group, &report),
             RoutineEvent::NoDevice { device } => {
-                assert!(self.is_off, "no group looks after {device:?}");
+                assert!(self.is_off || may_lack, "no group looks after {device:?}");
             }
             _ => {}
         }
@@ -181,6 +203,18 @@ impl Runs {
             self.report(group, &report.clone());
         }
         let run = (group, state.instance());
+        if state.definition().clause.is_some() {
+            self.clauses.insert(group);
+        }
+        if *state.stage() != Stage::NotTriggered {
+            let definition = state.definition();
+            let known = self.definitions.entry(run);
+            let known = known.or_insert_with(|| definition.clone());
+            assert_eq!(known, definition, "{run:?} has two definitions");
+            if state.since() > 0 {
+                self.renewed.insert(run);
+            }
+        }
         if let Stage::Executing { outcomes, .. } = state.stage() {
             for (step, &outcome) in outcomes.iter().enumerate() {
                 self.outcome(run, step as u16, outcome);
@@ -206,8 +240,12 @@ impl Runs {
     }
 
     /// Checks the history of a run that has ended: runs of routines that share a device come one after another.
-    pub(crate) fn check(&self, site: &Site) {
-        if self.is_off || self.is_late {
+    pub(crate) fn check(&self) {
+        if self.is_off {
+            return;
+        }
+        self.check_steps();
+        if self.is_late {
             return;
         }
         let mut spans: BTreeMap<Run, (usize, usize)> = BTreeMap::new();
@@ -225,26 +263,48 @@ impl Runs {
             let span = spans.entry(run).or_insert((at, at));
             span.1 = at;
         }
-        let locks: BTreeMap<GroupId, Vec<NodeId>> = site
-            .routines()
-            .map(|(nth, it)| (Site::routine(nth), it.locks()))
+        let locks = |run: &Run| self.definitions.get(run).map(Definition::locks);
+        let locks: BTreeMap<Run, Vec<NodeId>> = spans
+            .keys()
+            .map(|run| (*run, locks(run).unwrap_or_default()))
             .collect();
         for (one, a) in &spans {
             for (other, b) in spans.range(..one) {
-                let share = locks[&one.0].iter().any(|it| locks[&other.0].contains(it));
+                let share = locks[one].iter().any(|it| locks[other].contains(it));
                 let apart = a.1 < b.0 || b.1 < a.0;
                 assert!(!share || apart, "{one:?} and {other:?} execute at once");
             }
         }
     }
 
+    /// Each command is a step of the definition of its run.
+    fn check_steps(&self) {
+        for (ticket, value) in &self.values {
+            let Named { claim, step, .. } = self.named[ticket];
+            let Some(it) = self.definitions.get(&(claim.routine, claim.instance)) else {
+                assert!(self.forgets, "no node knows the run of {claim:?}");
+                continue;
+            };
+            let step = &it.routine.steps[usize::from(step)];
+            assert_eq!(
+                (step.device, &step.value),
+                (ticket.device, value),
+                "{claim:?}"
+            );
+        }
+    }
+
     /// Checks counts when faults are over: each request led to a run, and each name to one at most.
-    pub(crate) fn check_counts(&self, site: &Site, times: &Times) {
+    pub(crate) fn check_counts(&self, site: &Site, nodes: &[u64], times: &Times) {
         if self.is_off {
             return;
         }
-        assert!(self.asked.is_empty(), "not decided: {:?}", self.asked);
-        for (nth, it) in site.routines() {
+        let is_here = |it: &&(u64, GroupId, TriggerId)| {
+            nodes.contains(&it.0) && site.definition(it.1).is_some()
+        };
+        let open: Vec<_> = self.asked.iter().filter(is_here).collect();
+        assert!(open.is_empty(), "not decided: {open:?}");
+        for (nth, _) in site.routines() {
             let group = Site::routine(nth);
             let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
             let runs = count(&self.instances);
@@ -255,7 +315,7 @@ impl Runs {
             );
             let most = count(&self.ids) + times.runs(group);
             assert!(
-                it.clause.is_some() || runs <= most,
+                self.clauses.contains(&group) || runs <= most,
                 "{runs} runs of {most} wishes"
             );
         }
@@ -268,7 +328,7 @@ impl World {
         let Effect::Event(Event::Leader { group, event }) = effect else {
             return None;
         };
-        let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event else {
+        let LeaderEvent::Devices(devices::Event::Act { ticket, .. }) = event else {
             return None;
         };
         if self.runs.is_off {
@@ -284,9 +344,6 @@ impl World {
             step: act.step,
             delivery: act.delivery,
         };
-        let definition = self.site.definition(named.claim.routine).unwrap();
-        let step = &definition.routine.steps[usize::from(act.step)];
-        assert_eq!((step.device, &step.value), (ticket.device, value));
         // A group of one has decided the next updates in the same step: it may have been released, and no
         // other claim has it before the command is over.
         let holder = held.holder(ticket.device);

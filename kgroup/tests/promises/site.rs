@@ -13,7 +13,7 @@ use crate::times::a_trigger;
 
 const COMPARISONS: [Option<Comparison>; 2] = [Some(Comparison::Equal), Some(Comparison::NotEqual)];
 
-fn place(rng: &mut Choices) -> Place {
+pub(crate) fn place(rng: &mut Choices) -> Place {
     Place([rng.below(20) as i32, rng.below(20) as i32, 0])
 }
 
@@ -39,6 +39,7 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     let places: Vec<(NodeId, Place)> = (1..=devices)
         .map(|it| (NodeId(100 + it), place(rng)))
         .collect();
+    let ids: Vec<NodeId> = places.iter().map(|it| it.0).collect();
     let all: Vec<Node> = (1..=nodes)
         .map(|it| {
             let mut node = Node::new(it, place(rng));
@@ -52,7 +53,7 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     let mut site = Site::new(selection, all, places, cluster).unwrap();
     let many = if devices == 0 { 0 } else { 1 + rng.below(4) };
     for _ in 0..many {
-        let mut definition = definition(rng, devices);
+        let mut definition = definition(rng, &ids);
         if kind == Kind::Times {
             for _ in 0..1 + rng.below(2) {
                 definition = definition.with_trigger(a_trigger(rng));
@@ -66,6 +67,8 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     // The room that a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
         Kind::Limits => rng.pick(&[150, 165]),
+        // Else no definition fits that comes later.
+        Kind::Sites => rng.pick(&[500, 1_400]),
         _ => rng.pick(&[190, 190, 300, 1_400, 1_400]),
     };
     site = site.with_frame_budget(frame).unwrap();
@@ -80,8 +83,9 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     site
 }
 
-fn definition(rng: &mut Choices, devices: u64) -> Definition {
-    let some: Vec<NodeId> = (0..5).map(|_| NodeId(101 + rng.below(devices))).collect();
+/// A routine that uses some of these devices.
+pub(crate) fn definition(rng: &mut Choices, devices: &[NodeId]) -> Definition {
+    let some: Vec<NodeId> = (0..5).map(|_| rng.pick(devices)).collect();
     let steps: Vec<Step<_>> = (0..1 + rng.below(4) as usize)
         .map(|nth| {
             let word = ["1", "2", "3"][rng.below(3) as usize];
@@ -125,7 +129,7 @@ fn definition(rng: &mut Choices, devices: u64) -> Definition {
     if rng.below(3) == 0 {
         // Nothing commands this state: only a hand makes it, and ends it.
         it = it.with_clause(Clause::Is(Condition {
-            device: NodeId(101 + rng.below(devices)),
+            device: rng.pick(devices),
             comparison: rng.pick(&COMPARISONS).unwrap(),
             value: "9".into(),
         }));

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{Act, Ticket};
 use selvedge_kgroup::routines::Stage;
-use selvedge_kgroup::{GroupState, Site};
+use selvedge_kgroup::{Claim, GroupState, Site};
 use selvedge_replica::Configuration;
 use selvedge_sim::histories::Step;
 
+use crate::sites::Sites;
 use crate::world::World;
 
 /// A group at a node, after a step that changed it.
@@ -39,7 +41,7 @@ pub(crate) struct States {
 
 impl States {
     /// Checks states that a node has stored.
-    pub(crate) fn see(&mut self, site: &Site, all: Vec<Observed>) {
+    pub(crate) fn see(&mut self, site: &Site, sites: &Sites, all: Vec<Observed>) {
         let mut is_new = false;
         for it in all {
             let number = it.configuration.number;
@@ -53,7 +55,7 @@ impl States {
             }
         }
         if is_new && !self.forgets_parts {
-            self.check_locks(site);
+            self.check_locks(site, sites);
         }
     }
 
@@ -84,7 +86,7 @@ impl States {
     }
 
     /// Theorem 3.
-    fn check_locks(&mut self, site: &Site) {
+    fn check_locks(&mut self, site: &Site, sites: &Sites) {
         for (&group, (_, held)) in &self.latest {
             let GroupState::Routine(routine) = held else {
                 continue;
@@ -92,10 +94,16 @@ impl States {
             if !matches!(routine.stage(), Stage::Executing { .. }) {
                 continue;
             }
+            if site.definition(group).is_none() {
+                continue; // Removed: its devices are free.
+            }
             let claim = routine.claim(group).unwrap();
             self.executing += 1;
             for device in routine.definition().locks() {
-                let cluster = site.cluster_of(device).unwrap();
+                let Some(cluster) = site.cluster_of(device).filter(|_| !sites.lacked(device))
+                else {
+                    continue;
+                };
                 match self.latest.get(&cluster) {
                     Some((_, GroupState::Devices(devices))) => {
                         assert_eq!(devices.holder(device), Some(claim), "{group:?} {device:?}");
@@ -103,6 +111,16 @@ impl States {
                     other => panic!("{group:?} executes, and {cluster:?} is {other:?}"),
                 }
             }
+        }
+    }
+}
+
+impl States {
+    /// The claim that holds a device in the latest state of a cluster that is known.
+    pub(crate) fn holder(&self, cluster: GroupId, device: NodeId) -> Option<Claim> {
+        match self.latest.get(&cluster) {
+            Some((_, GroupState::Devices(it))) => it.holder(device),
+            _ => None,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::world::World;
 pub(crate) enum Kind {
     Maps,
     Buildings,
+    Sites,
     Times,
     Limits,
     Liars,
@@ -35,6 +36,16 @@ selvedge_sim::counts! {
         alive,
         /// Phases with epochs that are shorter than timeouts.
         hurried,
+        /// Generations of sites, and sites that came too late.
+        sites,
+        overtaken,
+        /// Nodes that became members of groups, and that left them.
+        added,
+        removed,
+        /// Nodes that began again with a later site.
+        rolled,
+        /// Runs of definitions that a later generation brought.
+        renewed,
         /// Changes of a group's members.
         moved,
         executing,
@@ -52,7 +63,7 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
     let calm = rng.below(4) == 0;
     let late = match kind {
         Kind::Maps => rng.below(2) == 0,
-        Kind::Buildings => rng.below(4) == 0,
+        Kind::Buildings | Kind::Sites => rng.below(4) == 0,
         Kind::Times | Kind::Limits | Kind::Liars => false,
     };
     let latest = if late { 30_000_000 } else { 2_500_000 };
@@ -63,7 +74,7 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
         far: match kind {
             _ if calm => 0,
             // Answers come that are of former runs.
-            Kind::Buildings if late => rng.pick(&[2, 10, 30]),
+            Kind::Buildings | Kind::Sites if late => rng.pick(&[2, 10, 30]),
             _ => rng.pick(&[0, 0, 2]),
         },
         farthest: latest,
@@ -107,8 +118,10 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
         .collect();
     let mut world = World::new(choices, site, maps, weather, nodes);
     world.echoes = echoes;
+    world.sites.is_on = kind == Kind::Sites;
     let stores = world.nodes.values().any(|it| it.stores);
     world.states.forgets_parts = stores && world.failures() == 0;
+    world.runs.forgets = world.states.forgets_parts;
     world.runs.is_late = world.weather.latest > crate::devices::ACT_TIMEOUT;
     world.liars = kind == Kind::Liars;
     if kind == Kind::Limits {
@@ -172,6 +185,17 @@ fn least_room(world: &mut World) {
     }
 }
 
+/// A node that a site adds: its host, whose clock and storage have settings of their own.
+pub(crate) fn another_node(world: &mut World, id: u64) -> Node<World> {
+    let round_trip = 2 * (world.weather.delay + world.weather.write);
+    let config = config(&mut world.hosts.choices, Kind::Sites, round_trip);
+    let mut node = Node::new(id, 0, config);
+    node.stores = world.percent(50);
+    node.offset = world.below(1_000_000);
+    node.limit = world.pick(&[0, 3, 100]);
+    node
+}
+
 fn a_device(world: &mut World) -> Option<NodeId> {
     let ids: Vec<_> = world.devices.all.keys().copied().map(Some).collect();
     world.pick(&ids)
@@ -179,7 +203,7 @@ fn a_device(world: &mut World) -> Option<NodeId> {
 
 /// An action of a host or its user.
 fn ask(world: &mut World) {
-    let id = world.a_node();
+    let id = world.a_node_of_the_site();
     match world.below(10) {
         0..4 => world.change(id),
         4..6 => {
@@ -200,7 +224,7 @@ fn ask(world: &mut World) {
     }
     if !world.devices.all.is_empty() {
         for _ in 0..world.below(3) {
-            let id = world.a_node();
+            let id = world.a_node_of_the_site();
             world.trigger(id);
         }
         if world.times.is_on && world.percent(20) {
@@ -312,6 +336,9 @@ fn phase(world: &mut World, kind: Kind) {
     let steps = 10 + world.below(60);
     let pace = world.pick(&[10_000, 300_000, 2_000_000]);
     for _ in 0..steps {
+        if kind == Kind::Sites && world.percent(20) {
+            world.site_changes();
+        }
         match world.below(10) {
             0..5 => ask(world),
             5..8 => fault(world),
@@ -344,13 +371,14 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
             all.hurried += 1;
         }
         match kind {
-            Kind::Maps | Kind::Buildings => {
+            Kind::Maps | Kind::Buildings | Kind::Sites => {
                 world.ends_well();
                 all.alive += 1;
             }
             Kind::Times => {
                 world.times_are_kept();
-                world.runs.check_counts(&world.site.clone(), &world.times);
+                let nodes = world.ids();
+                (world.runs).check_counts(&world.site.clone(), &nodes, &world.times);
                 all.alive += 1;
             }
             Kind::Limits | Kind::Liars => world.run_for(60_000_000),
@@ -360,7 +388,7 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
     for map in world.maps.clone() {
         world.oracle.check(map, None);
     }
-    world.runs.check(&world.site.clone());
+    world.runs.check();
     all.add(&Totals {
         changed: world.oracle.changed,
         read: world.oracle.read,
@@ -373,6 +401,12 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
         restarts: world.restarts,
         alive: 0,
         hurried: 0,
+        sites: world.sites.generations(),
+        overtaken: world.sites.overtaken,
+        added: world.sites.added,
+        removed: world.sites.removed,
+        rolled: world.sites.rolled,
+        renewed: world.runs.renewed(),
         moved: world.moved(),
         executing: world.states.executing,
         busiest: world.busiest,

@@ -20,6 +20,7 @@ use selvedge_sim::histories::{
 use crate::devices::Devices;
 use crate::oracle::Maps;
 use crate::runs::{Named, Runs};
+use crate::sites::Sites;
 use crate::states::{Observed, Places, States};
 use crate::times::Times;
 
@@ -42,6 +43,8 @@ pub(crate) enum Own {
     Reports(Member, NodeId, Option<State>),
     /// A host reads its clock.
     Clock(u64),
+    /// A node begins again, with another site in its program.
+    Program(u64, Arc<Site>),
 }
 
 /// The test's data of one life.
@@ -53,6 +56,8 @@ pub(crate) struct Known {
     /// The claims of commands that wait for facts.
     named: VecDeque<(Ticket, Named)>,
     pub(crate) places: Places,
+    /// The sites of events that wait for facts.
+    pub(crate) sites: VecDeque<Arc<Site>>,
 }
 
 /// Facts that replace all earlier facts of one group, or of all groups.
@@ -64,7 +69,9 @@ pub(crate) struct Base {
 
 pub(crate) struct World {
     pub(crate) hosts: Hosts<Self>,
+    /// The latest site that was decided.
     pub(crate) site: Arc<Site>,
+    pub(crate) sites: Sites,
     pub(crate) maps: Vec<GroupId>,
     pub(crate) oracle: Maps,
     pub(crate) devices: Devices,
@@ -119,11 +126,13 @@ impl History for World {
             true => Start::Fresh,
             false => Start::Restarted,
         };
-        let mut machine = Kgroup::new(me, node.own, Arc::clone(&self.site), begin).unwrap();
+        let site = self.sites.program(me.id.0);
+        let mut machine = Kgroup::new(me, node.own, site, begin).unwrap();
         if node.stores {
             for fact in &node.disk.facts {
                 machine.fold(fact).unwrap();
             }
+            self.sites.begins_again(&machine);
         }
         machine
     }
@@ -159,11 +168,12 @@ impl History for World {
                 self.life(me.id.0).named.push_back(named);
             }
         }
+        self.note_sites(step);
         self.observe(step)
     }
 
     fn note(&mut self, _: Member, note: Vec<Observed>) {
-        self.states.see(&self.site, note);
+        self.states.see(&self.site, &self.sites, note);
     }
 
     fn event(&mut self, me: Member, reported: Real, event: Event) {
@@ -181,10 +191,15 @@ impl History for World {
                 }
                 LeaderEvent::Routine(event) => {
                     self.times.reported(group, &event);
-                    self.runs.reported(group, event);
+                    let may_lack = self.sites.is_on;
+                    self.runs.reported(group, event, may_lack);
                 }
                 _ => {}
             },
+            Event::Site { generation } => self.site_is(me, generation),
+            Event::Groups(groups::Event::Proposed { is_decided, .. }) => {
+                self.sites.overtaken += u64::from(!is_decided);
+            }
             _ => {}
         }
     }
@@ -196,6 +211,7 @@ impl History for World {
     fn happens(&mut self, what: Own) {
         match what {
             Own::Epoch(to, epoch) => self.command(to, Command::SetEpoch(epoch)),
+            Own::Program(id, site) => self.begins_with(id, site),
             Own::Clock(id) => self.reads_clock_again(id),
             Own::Arrives { by, ticket, value } => self.arrives(by, ticket, value),
             Own::Answers(by, ticket, outcome) => {
@@ -217,9 +233,11 @@ impl World {
         nodes: Vec<Node<Self>>,
     ) -> Self {
         let devices = Devices::of(&site);
+        let site = Arc::new(site);
         Self {
             hosts: Hosts::new(choices, weather, nodes),
-            site: Arc::new(site),
+            sites: Sites::of(&site),
+            site,
             maps,
             oracle: Maps::default(),
             devices,
@@ -325,7 +343,7 @@ impl World {
     }
 
     /// Returns true if one more node may forget: f of each group at most do.
-    fn may_forget(&self, id: u64) -> bool {
+    pub(crate) fn may_forget(&self, id: u64) -> bool {
         let most = usize::from(self.failures());
         self.spent.contains(&id) || self.spent.len() < most
     }

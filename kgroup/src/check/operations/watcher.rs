@@ -73,6 +73,7 @@ impl Watcher {
             | Event::Deposed { .. }
             | Event::Site { .. }
             | Event::OtherSite { .. }
+            | Event::Untriggered { .. }
             | Event::Groups(_) => Ok(()),
         }
     }
