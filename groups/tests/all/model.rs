@@ -10,6 +10,6 @@ fn our_rules_keep_every_promise() {
 }
 
 #[test]
-fn without_marks_lives_instances_or_decisions_two_histories_or_sites_are_reached() {
-    assert_eq!(verify_published(&scenarios()).unwrap(), 4);
+fn without_marks_instances_or_decisions_two_histories_or_sites_are_reached() {
+    assert_eq!(verify_published(&scenarios()).unwrap(), 3);
 }

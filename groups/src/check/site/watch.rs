@@ -17,8 +17,8 @@ pub(in super::super) struct SiteWatch {
     groups: [Watch; 2],
     /// The nodes, by id.
     ids: Vec<u64>,
-    /// The generation of each.
-    generations: Vec<u32>,
+    /// The generation of each, once it has stored one.
+    generations: Vec<Option<u32>>,
     /// The first site of each generation that a node took.
     taken: Vec<Land>,
     /// Two sites have one generation.
@@ -34,8 +34,9 @@ pub(in super::super) struct SiteWatch {
 impl SiteWatch {
     fn on_site(&mut self, node: usize, land: Land) {
         if let Some(generation) = self.generations.get_mut(node) {
-            self.goes_back |= land.generation <= *generation;
-            *generation = land.generation;
+            let is_later = generation.is_none_or(|it| land.generation > it);
+            self.goes_back |= land.generation > 0 && !is_later;
+            *generation = Some(land.generation);
         }
         let of = |it: &Land| it.generation;
         match self.taken.binary_search_by_key(&land.generation, of) {
@@ -85,13 +86,14 @@ impl Observer<Groups<Held, u8>> for SiteWatch {
             | Event::Left(_)
             | Event::QuorumLost(_)
             | Event::Site { .. }
+            | Event::QuorumLost(_)
             | Event::Unplaced { .. } => {}
         }
     }
 
     fn restarted(&mut self, node: usize) {
         if let Some(generation) = self.generations.get_mut(node) {
-            *generation = 0;
+            *generation = None;
         }
         for watch in &mut self.groups {
             Observer::<Groups<Held, u8>>::restarted(watch, node);
@@ -103,7 +105,7 @@ impl Watches<Held> for SiteWatch {
     fn of(ids: Vec<u64>) -> Self {
         Self {
             groups: [(); 2].map(|()| Watch::of(ids.clone())),
-            generations: vec![0; ids.len()],
+            generations: vec![None; ids.len()],
             ids,
             taken: Vec::new(),
             differs: false,
