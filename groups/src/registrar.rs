@@ -471,6 +471,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Returns true if it is this node in a life whose memory this life has.
     fn is_own_life(&self, named: Member) -> bool {
         let after = |life: Incarnation| life.0.wrapping_sub(self.since.0);
+        if self.rules.founders_in_any_life() {
+            return named.id == self.me.id;
+        }
         named.id == self.me.id && after(named.incarnation) <= after(self.me.incarnation)
     }
 

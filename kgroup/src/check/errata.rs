@@ -157,7 +157,7 @@ fn cases() -> [Case; 11] {
         Case {
             name: "a definition comes within a run",
             setup: EDITED_ALONE,
-            states: 163_422,
+            states: 148_582,
             rules: &[Rule::Routine(Published::DefinesAtOnce)],
             promise: Promise::OneDefinition,
             steps: 2,
@@ -169,7 +169,7 @@ fn cases() -> [Case; 11] {
                 editions: IN_TURN,
                 ..EDITED_ALONE
             },
-            states: 61_184,
+            states: 95_895,
             rules: &[Rule::Routine(Published::DefinesLate)],
             promise: Promise::OneDefinition,
             steps: 4,

@@ -115,7 +115,7 @@ pub(super) fn quick() -> Vec<Scenario> {
                 ))
             },
         ),
-        holds("a definition changes, two routines", 41_882, EDITIONS),
+        holds("a definition changes, two routines", 252_737, EDITIONS),
         holds(
             "a clause becomes true, a loss, another leader, delays",
             80_085,

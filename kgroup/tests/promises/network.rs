@@ -1,6 +1,7 @@
 //! Messages from node to node.
 
 use selvedge_core::{Input, Member, wire};
+use selvedge_groups::Item;
 use selvedge_kgroup::Message;
 use selvedge_sim::histories::History;
 
@@ -47,11 +48,19 @@ impl World {
         } else {
             from = Member::new(1_000 + self.below(100), self.below(3) as u32);
         }
-        if !self.is_running(to) {
+        // Any node may ask for the site, of whichever building.
+        let mut items = message.items.iter();
+        if !self.is_running(to) || items.all(|it| matches!(it, Item::WantSite { .. })) {
             return;
         }
         let taken = self.step(to, Some(Input::Message { from, message }));
-        assert!(is_accusation(&taken), "of {from:?}: {taken:?}");
+        // A node that does not know the site of the others takes nothing else from anyone.
+        let host = self.nodes.get(&to).and_then(|it| it.host.as_ref());
+        let is_waiting = host.is_some_and(|it| !it.driver.machine().groups().has_site());
+        assert!(
+            is_waiting || is_accusation(&taken),
+            "of {from:?}: {taken:?}"
+        );
     }
 
     /// Cuts a node off, one way or both.

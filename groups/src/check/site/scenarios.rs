@@ -24,6 +24,14 @@ const THREE_AGAIN: Delta = Delta::Joined(Member::new(3, 2));
 /// 2 leads the registry, and all nodes have a site that it decided.
 const LED: &[Before] = &[To(1, Change(1, 1)), Rest];
 
+/// The same, and 3 has failed.
+const FAILED: &[Before] = &[
+    To(1, Change(1, 1)),
+    Rest,
+    Notified(1, THREE_FAILED),
+    Notified(2, THREE_FAILED),
+];
+
 /// 3 is away while the next site is decided.
 const AWAY: &[Before] = &[
     To(1, Change(1, 1)),
@@ -165,14 +173,17 @@ fn changes() -> Vec<Scenario> {
 
 fn beginnings() -> Vec<Scenario> {
     let asked = Setup {
+        before: FAILED,
         asks: &[(1, Question(1)), (2, Question(2))],
+        bounds: ticks(4),
+        ends_within: Some(4),
         down: &[3],
         sees: &[Begun(0), Asked(1)],
         ..ONE
     };
     vec![holds(
         "a map is asked by two nodes, and one has failed",
-        337,
+        29,
         asked,
     )]
 }
@@ -217,7 +228,8 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
     vec![
         holds(two, 123_650, TWO),
         breaks(two, 2, TWO, &[Published::TakesOwnSite]),
-        holds(again, 2_492, FORGETS),
+        holds(again, 2_616, FORGETS),
+        breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
         holds(back, 23_501, BACK),
         breaks(back, 7, BACK, &[Published::NoInstances]),
     ]

@@ -86,7 +86,6 @@ impl Observer<Groups<Held, u8>> for SiteWatch {
             | Event::Left(_)
             | Event::QuorumLost(_)
             | Event::Site { .. }
-            | Event::QuorumLost(_)
             | Event::Unplaced { .. } => {}
         }
     }

@@ -17,13 +17,17 @@ impl World {
         let generation = *generation;
         let edition = self.setup.editions.get(generation as usize - 1);
         let definition = edition.map(|it| it.definition(0, self.setup.locking));
-        let group_of = self.group_of();
-        self.with_routine(0, seat, |group| {
-            group.step(seat, |leader, state, out| {
-                leader.sync(state, generation, definition.as_ref(), out);
-                leader.renew(state, group_of, out);
-            })
-        });
+        // The node leads all routines that this seat leads, and all of them follow its site.
+        for number in 0..self.routines.len() {
+            let group_of = self.group_of();
+            let definition = definition.as_ref().filter(|_| number == 0);
+            self.with_routine(number, seat, |group| {
+                group.step(seat, |leader, state, out| {
+                    leader.sync(state, generation, definition, out);
+                    leader.renew(state, group_of, out);
+                })
+            });
+        }
     }
 
     /// The leader of a routine begins anew under another definition.

@@ -117,10 +117,10 @@ const IN_TURN: &[Fate] = &[Fate::Lead(1), Fate::Lead(0), Fate::Lead(1)];
 
 pub(super) fn quick() -> Vec<Scenario> {
     vec![
-        holds("a routine is removed, a later leader", 33_605, FORGETS),
+        holds("a routine is removed, a later leader", 39_277, FORGETS),
         holds(
             "a routine is removed, a later leader, a loss",
-            87_027,
+            102_304,
             Setup {
                 bounds: faults(1, 0),
                 ..FORGETS
@@ -128,12 +128,12 @@ pub(super) fn quick() -> Vec<Scenario> {
         ),
         holds(
             "a device takes the place of another, a later leader",
-            1_323,
+            1_545,
             MOVES,
         ),
         holds(
             "a device takes the place of another, a later leader, a loss, a copy",
-            19_693,
+            21_274,
             Setup {
                 bounds: faults(1, 1),
                 ..MOVES
@@ -179,7 +179,7 @@ pub(super) fn pairs() -> Vec<Scenario> {
         Erratum {
             name: "a device takes the place of another, a leader of the site between",
             setup: GOES,
-            states: 35_607,
+            states: 38_777,
             rules,
             promise,
             steps: 4,
