@@ -183,7 +183,7 @@ fn beginnings() -> Vec<Scenario> {
     };
     vec![holds(
         "a map is asked by two nodes, and one has failed",
-        29,
+        2_209,
         asked,
     )]
 }
