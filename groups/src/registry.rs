@@ -44,7 +44,7 @@ pub struct Birth {
     /// The number of its first configuration. Configurations of a former beginning have lower ones.
     pub number: u64,
     /// The first members, each in the life in which the registry knew it.
-    pub founders: List<Member, 6>,
+    pub founders: List<Member, 1>,
 }
 
 /// A change of the registry.

@@ -310,7 +310,7 @@ fn a_map_that_begins_anew_is_empty_and_takes_changes() {
             Event::Map {
                 event: StoreEvent::Changed { ticket: of, stored },
                 ..
-            } if *of == ticket => Some(stored.clone()),
+            } if *of == ticket => Some(*stored),
             _ => None,
         })
     };
