@@ -203,7 +203,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
         if !is_first && self.is_founder_of_registry() {
-            self.enter(GroupId::REGISTRY, cx); // A later plan does not name its founders.
+            // A later plan does not name its founders: in a later life it would found it no more.
+            self.enter(GroupId::REGISTRY, cx);
+            self.begin_to_store(GroupId::REGISTRY, cx);
         }
         self.replace_site(site, plan);
         // A site that is on its way and is no later would take this node back.
@@ -246,6 +248,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.peers = peers;
         self.plan = Arc::new(plan);
         self.site = Arc::new(site);
+        // A node may ask all groups of a site at once.
+        let groups = S::groups(&self.site).len();
+        let hints = usize::from(self.config.leader_hints) + groups;
+        self.leader_hints.raise(hints);
     }
 
     /// The site as a fact, where it can change.

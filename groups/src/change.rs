@@ -62,10 +62,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let ended = ids.iter().filter(|it| self.has_ended(**it)).count();
             2 * ended >= ids.len() && ended > 0
         };
-        let hinted = self.leader_hints.places().filter(|it| ended(it.1));
-        let hinted = hinted
-            .map(|it| it.0)
-            .filter(|it| !self.parts.contains_key(it));
+        // A group may have moved on since its place was known.
+        let hinted = self.leader_hints.in_vain().filter(|it| ended(it.1));
+        let hinted = hinted.map(|it| it.0);
+        let is_other = |it: &GroupId| !self.parts.contains_key(it) && S::exists(&self.site, *it);
+        let hinted = hinted.filter(is_other);
         for group in own.chain(hinted) {
             cx.event(Event::QuorumLost(group));
         }

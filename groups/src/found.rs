@@ -63,7 +63,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             rules: Rules::default(),
         };
         groups.found_all()?;
-        Ok(groups)
+        let (needed, limit) = (groups.parts.len(), config.groups);
+        match needed > limit.into() {
+            true => Err(Reject::Room { needed, limit }),
+            false => Ok(groups),
+        }
     }
 
     /// Founds the groups that begin with the site and have this node as a founder.
@@ -81,11 +85,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 self.parts.extend(part.map(|it| (group, it)));
             }
         }
-        let (needed, limit) = (self.parts.len(), self.config.groups);
-        match needed > limit.into() {
-            true => Err(Reject::Room { needed, limit }),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// Returns true if the founders of groups follow from this node's site, and it may be one of

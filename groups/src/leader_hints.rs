@@ -53,6 +53,11 @@ impl<P> Hint<P> {
         self.asked.push_back(payload);
     }
 
+    /// Counts a round of questions that are not kept.
+    pub(crate) fn count(&mut self) {
+        self.unanswered = (self.unanswered + 1).min(LOST);
+    }
+
     /// Takes the place of a group from another node. If it is news, returns the questions for the
     /// leader.
     pub(crate) fn notify(
@@ -145,6 +150,16 @@ impl<P> LeaderHints<P> {
         }
     }
 
+    /// The most hints.
+    pub(crate) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Makes room for more hints.
+    pub(crate) fn raise(&mut self, limit: usize) {
+        self.limit = self.limit.max(limit);
+    }
+
     /// The number of hints.
     #[cfg(feature = "check")]
     pub(crate) fn len(&self) -> usize {
@@ -177,9 +192,10 @@ impl<P> LeaderHints<P> {
         self.entries.get(&group).map(|it| &it.hint)
     }
 
-    /// The members of groups, as other nodes sent them.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (GroupId, &[NodeId])> {
-        let entries = self.entries.iter();
+    /// The members of groups, as other nodes sent them in this epoch, that were asked in vain since.
+    pub(crate) fn in_vain(&self) -> impl Iterator<Item = (GroupId, &[NodeId])> {
+        let is_it = |it: &Hint<P>| !it.is_old && it.unanswered > UNANSWERED;
+        let entries = self.entries.iter().filter(move |it| is_it(&it.1.hint));
         entries.map(|(group, it)| (*group, it.hint.members.as_slice()))
     }
 

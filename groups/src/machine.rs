@@ -290,6 +290,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 is_decided,
             } => {
                 if life == self.me.incarnation.0 {
+                    self.received(GroupId::REGISTRY, from);
                     self.on_registered(number, length, (generation, is_decided), cx);
                 }
             }

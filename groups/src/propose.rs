@@ -181,6 +181,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if self.leads(GroupId::REGISTRY) {
             return self.on_register(self.me, registration, cx);
         }
+        self.leader_hints.used(GroupId::REGISTRY).count();
         for to in self.likely(GroupId::REGISTRY) {
             let registration = registration.clone();
             let item = Item::Register { registration };

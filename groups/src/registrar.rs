@@ -135,7 +135,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         let is_new = !self.registrar.finding.contains_key(&group);
-        if is_new && self.registrar.finding.len() >= self.config.leader_hints.into() {
+        if is_new && self.registrar.finding.len() >= self.leader_hints.limit() {
             return; // It is asked for again.
         }
         let number = self.registrar.finding.entry(group).or_default();
@@ -145,6 +145,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if self.leads(GroupId::REGISTRY) {
             return self.on_find(self.me, group, lost, cx);
         }
+        self.leader_hints.used(GroupId::REGISTRY).count();
         for to in self.likely(GroupId::REGISTRY) {
             self.posted
                 .0
@@ -204,7 +205,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return; // Its site has the group, perhaps, and this one not yet.
         }
         let births = self.registry().map_or(0, |it| it.births().len());
-        let is_full = births.max(self.registrar.due.len()) >= BIRTHS_MAX;
+        let is_full = births + self.registrar.due.len() >= BIRTHS_MAX;
         let birth = self.registry().and_then(|it| it.birth(group)).cloned();
         if lost > Configuration::NUMBER_MAX || birth.is_none() && is_full {
             self.counters.0.refused += 1;
@@ -286,7 +287,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         let all = S::groups(&self.site).into_iter();
         let missing = all.filter(|it| self.is_by_registry(*it) && registry.birth(*it).is_none());
-        let room = BIRTHS_MAX.saturating_sub(registry.births().len());
+        let taken = registry.births().len() + self.registrar.due.len();
+        let room = BIRTHS_MAX.saturating_sub(taken);
         let missing: Vec<(GroupId, u64)> = missing.take(room).map(|it| (it, 0)).collect();
         let is_any = !missing.is_empty();
         self.registrar.due.extend(missing);
@@ -436,6 +438,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.counters.0.refused += 1;
             return;
         }
+        self.received(GroupId::REGISTRY, from);
         let is_found = |lost: &u64| *lost == 0 || instance(birth.number) > instance(*lost);
         if self.registrar.finding.get(&group).is_some_and(is_found) {
             self.registrar.finding.remove(&group);

@@ -254,7 +254,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn is_bounded(&self) -> bool {
         self.parts.len() <= self.config.groups.into()
             && self.leader_hints.is_bounded(MEMBERS_MAX)
-            && self.registrar.is_bounded(self.config.leader_hints.into())
+            && self.registrar.is_bounded(self.leader_hints.limit())
             && self.posted.0.is_empty()
     }
 

@@ -34,13 +34,6 @@ impl Kgroup {
         cx.event(Event::Site { generation });
         let led: Vec<GroupId> = self.leads().collect();
         for group in led {
-            // A group that the site does not have any more was left.
-            if self.groups().replica(group).is_none() {
-                if self.stop_leading(group, cx) {
-                    cx.event(Event::Deposed { group });
-                }
-                continue;
-            }
             self.on(group, LeaderInput::Site, cx);
         }
         self.report_due(cx);

@@ -193,6 +193,12 @@ impl Kgroup {
                 Payload::Answer { of, answer } => self.on_answered(of, &answer, cx),
                 Payload::Request(_) => {} // A leader sends no request.
             },
+            groups::Event::Left(group) => {
+                if self.stop_leading(group, cx) {
+                    cx.event(Event::Deposed { group });
+                }
+                cx.event(Event::Groups(event));
+            }
             groups::Event::Site { generation } => self.on_site(generation, cx),
             groups::Event::Proposed { is_decided, .. } => {
                 self.on_proposed(is_decided, cx);

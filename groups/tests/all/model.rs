@@ -11,5 +11,5 @@ fn our_rules_keep_every_promise() {
 
 #[test]
 fn without_marks_instances_or_decisions_two_histories_or_sites_are_reached() {
-    assert_eq!(verify_published(&scenarios()).unwrap(), 3);
+    assert_eq!(verify_published(&scenarios()).unwrap(), 4);
 }

@@ -67,9 +67,14 @@ impl RoutineState {
         let Some(definition) = self.judge_define(generation, bytes) else {
             return Decided::Nothing;
         };
+        let begins_anew = !self.is_defined() && self.instance > 0;
         self.pending = Some(Box::new((generation, definition)));
         if self.stage == Stage::NotTriggered || self.rules.defines_at_once() {
             self.take_pending();
+        }
+        if begins_anew {
+            // A run of which the memory was lost may hold devices.
+            self.stage = Stage::ReleasingLocks { attempt: 1 };
         }
         Decided::Defined
     }

@@ -164,7 +164,7 @@ fn changes() -> Vec<Scenario> {
     };
     vec![
         holds("a node proposes a site", 308, ONE),
-        holds("a node proposes a site, the first one", 5_203, first),
+        holds("a node proposes a site, the first one", 5_133, first),
         holds("a node proposes a site, a loss", 2_565, lost),
         holds("a node proposes a site, a copy", 3_258, copied),
         holds("a node that was away takes the site, a loss", 180, away),
