@@ -196,11 +196,6 @@ fn members(house: &Building, group: GroupId) -> Vec<usize> {
 /// More members of the group than may fail begin again at once, without their memory. All other groups
 /// keep their own; the registry has more members.
 fn forget(house: &mut Building, group: GroupId) {
-    forget_but(house, group, None);
-}
-
-/// The same, with a member that keeps its memory.
-fn forget_but(house: &mut Building, group: GroupId, spared: Option<usize>) {
     let site = present(house);
     let others = site.groups().filter(|it| *it != group);
     let others: Vec<Vec<usize>> = others.map(|it| members(house, it)).collect();
@@ -212,7 +207,6 @@ fn forget_but(house: &mut Building, group: GroupId, spared: Option<usize>) {
     };
     let lost = pairs
         .into_iter()
-        .filter(|pair| !pair.iter().any(|it| Some(*it) == spared))
         .find(spares)
         .expect("the groups are apart");
     for at in lost {
@@ -328,41 +322,6 @@ fn a_map_that_begins_anew_is_empty_and_takes_changes() {
     house.run(Span::secs(20));
     let again = put(&mut house, 4, 2);
     assert!(matches!(again, Some(Stored::Done { .. })), "{again:?}");
-}
-
-/// The former leader is here, with its memory, and learns of the next beginning.
-#[test]
-fn the_former_leader_of_a_group_that_begins_anew_leads_it_no_more() {
-    let mut house = house(
-        NODES as u64,
-        [switching(&[1], "on"), switching(&[1], "off")],
-    );
-    house.trigger(0, 0, 1);
-    house.run(Span::secs(5));
-    let cluster = present(&house).cluster_of(device(1)).unwrap();
-    let leader = house.leader(cluster)[0];
-    forget_but(&mut house, cluster, Some(leader));
-    house
-        .net
-        .command(leader, Command::BeginAnew(cluster))
-        .unwrap();
-    house.run(Span::secs(20));
-    for nth in 0..4 {
-        house.trigger(1, (nth % 2) as u32, 10 + nth);
-        house.run(Span::secs(10));
-    }
-    assert_eq!(values(&house, 1), ["on", "on", "off", "on", "off"]);
-    assert_eq!(house.leader(cluster).len(), 1);
-    let leads = |at: usize| {
-        house
-            .net
-            .machine(at)
-            .unwrap()
-            .leads()
-            .any(|it| it == cluster)
-    };
-    let leads = (0..NODES).filter(|at| leads(*at)).collect::<Vec<_>>();
-    assert_eq!(leads, house.leader(cluster));
 }
 
 #[test]

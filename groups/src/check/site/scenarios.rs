@@ -165,7 +165,7 @@ fn changes() -> Vec<Scenario> {
     vec![
         holds("a node proposes a site", 308, ONE),
         holds("a node proposes a site, the first one", 5_133, first),
-        holds("a node proposes a site, a loss", 2_565, lost),
+        holds("a node proposes a site, a loss", 2_655, lost),
         holds("a node proposes a site, a copy", 3_258, copied),
         holds("a node that was away takes the site, a loss", 180, away),
     ]
@@ -183,7 +183,7 @@ fn beginnings() -> Vec<Scenario> {
     };
     vec![holds(
         "a map is asked by two nodes, and one has failed",
-        2_209,
+        2_335,
         asked,
     )]
 }
@@ -226,11 +226,11 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
     let again = "a founder that has lost its memory is notified of the birth again";
     let back = "a former leader and its follower are back after a map began anew";
     vec![
-        holds(two, 123_650, TWO),
+        holds(two, 123_657, TWO),
         breaks(two, 2, TWO, &[Published::TakesOwnSite]),
         holds(again, 2_616, FORGETS),
         breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
-        holds(back, 23_501, BACK),
+        holds(back, 24_789, BACK),
         breaks(back, 7, BACK, &[Published::NoInstances]),
     ]
 }
