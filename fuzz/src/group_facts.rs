@@ -15,13 +15,13 @@ use crate::seeds::{operation, requests};
 
 /// The nodes of the site are 1 to this one.
 const NODES: u64 = 2;
-/// The node in the life that stored, and in the next ones.
-const LIVES: [Member; 3] = [Member::new(1, 0), Member::new(1, 1), Member::new(1, 2)];
+/// The node in the life that stored, and in the next ones. It holds the registry.
+const LIVES: [Member; 3] = [Member::new(2, 0), Member::new(2, 1), Member::new(2, 2)];
 /// The devices of the site are 1,000 to this one.
 pub(crate) const LAST_DEVICE: u64 = 1_005;
 const BUDGET: u16 = 1_400;
 
-/// The number of maps, and of routines: node 1 leads about half of each.
+/// The number of maps, and of routines: node 2 leads about half of each.
 const GROUPS: u32 = 8;
 
 pub(crate) fn maps() -> impl Iterator<Item = GroupId> {
@@ -142,14 +142,14 @@ impl Run {
     fn ask_all(&mut self, group: GroupId) {
         for asked in requests() {
             let asked = kgroup::Payload::Request(asked);
-            self.receive(2, Item::Ask { group, asked });
+            self.receive(1, Item::Ask { group, asked });
         }
     }
 
     /// The others ask whether the node runs. Returns the number of questions.
     fn inquire(&mut self) -> u32 {
         self.here = 0;
-        for other in 2..=NODES {
+        for other in 1..NODES {
             let (group, number) = (Site::cluster(0), 7);
             self.receive(other, Item::Inquire { group, number });
         }

@@ -217,6 +217,9 @@ impl Plan {
     /// have room for: it decides where other groups begin that have lost their members.
     fn most_registry_failures(&self) -> u8 {
         let least = self.selection.failures;
+        if least == 0 {
+            return 0; // A node goes on alone.
+        }
         let most = (self.nodes.len().saturating_sub(1) / 2).min(REGISTRY_FAILURES.into());
         let most = u8::try_from(most).unwrap_or(REGISTRY_FAILURES);
         let fits = |it: &u8| self.fits(self.frame_budget, 2 * usize::from(*it) + 1);
