@@ -146,7 +146,7 @@ pub(super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "a routine is removed, a later leader, time passes",
-            346_808,
+            389_491,
             Setup {
                 lags: true,
                 ..FORGETS
@@ -154,7 +154,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a routine is removed, a later, an earlier and a later leader",
-            253_345,
+            277_520,
             Setup {
                 befalls: IN_TURN,
                 ..FORGETS
@@ -162,7 +162,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a routine is removed, a later leader, a copy",
-            220_747,
+            271_068,
             Setup {
                 bounds: faults(0, 1),
                 ..FORGETS
