@@ -127,7 +127,7 @@ pub enum Event<S: State, P> {
     },
     /// No quorum of a group is here as an epoch begins, as far as this node knows: a member of it,
     /// or a node that remembers its place. If it stays so, [`Command::BeginAnew`] has the group begin
-    /// anew, without what it held.
+    /// again, with its first state.
     QuorumLost(GroupId),
     /// This node has entered a group.
     Entered(GroupId),

@@ -60,7 +60,7 @@
 //!   store facts lose none. A node that a link names counts as a member from then on. The leader
 //!   names a node in the life in which it has just answered; if it begins again without its memory
 //!   before it has the state, it is one of the f until it is named again. A group that is lost
-//!   begins anew by [`Command::BeginAnew`], without what it held; without a registry, all groups
+//!   begins again with its first state by [`Command::BeginAnew`]; without a registry, all groups
 //!   begin anew under a plan with another digest ([`Plan::with`]).
 //! - Changes of the site, first questions to maps, and groups that begin anew, while no quorum of
 //!   the registry is present; more than 4,096 groups that the registry begins.
@@ -262,6 +262,7 @@ mod place;
 mod plan;
 mod propose;
 mod published;
+mod receive;
 mod registrar;
 pub mod registry;
 mod route;

@@ -246,7 +246,7 @@ impl Plan {
         self.nodes.binary_search_by_key(&id, |it| it.id).is_ok()
     }
 
-    /// The nodes whose messages are taken: those that can be members, and then former ones.
+    /// The nodes with messages that are taken: possible members, and then former nodes.
     pub(crate) fn known(&self) -> impl Iterator<Item = NodeId> + '_ {
         let nodes = self.nodes.iter().map(|it| it.id);
         nodes.chain(self.former.iter().copied())

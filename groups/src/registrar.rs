@@ -153,7 +153,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Has a group begin anew, whose memory is lost for good.
+    /// Starts a group again after a loss of its memory.
     pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
         let lost = self.mark(group).max(hinted).max(1);

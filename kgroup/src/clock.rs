@@ -121,7 +121,7 @@ impl Kgroup {
         }
     }
 
-    /// Reports what has come for all triggers of a group, also what is decided.
+    /// Reports the latest occurrence of each trigger of a group, also if it is decided.
     pub(crate) fn confirm_clock(&mut self, group: GroupId) {
         let timed = self.routine(group).into_iter();
         let timed = timed.flat_map(|it| it.definition().timed());

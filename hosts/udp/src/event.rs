@@ -65,7 +65,7 @@ pub enum NodeEvent {
         /// The generation.
         generation: u32,
     },
-    /// The site with which this node was started and that of others cannot become one. One event for each
+    /// This node was started with a site that cannot become the site of the others. One event for each
     /// new life of a member with another site, and one for this node's own site. Requests to k-groups are
     /// refused ([`Reject::OtherSite`](crate::Reject::OtherSite)) while it lasts: for this node's own site
     /// until there is a later one, for other members while too few are left for an answer.

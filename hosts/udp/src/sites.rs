@@ -12,7 +12,7 @@ use selvedge_kgroup::{self as kgroup, ConfigError, Site};
 use crate::event::OtherSite;
 use crate::service::{Answer, Reject};
 
-/// What this node knows of sites.
+/// The sites of other members, and conflicts with this node's.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
     /// The members with another first site: their k-groups and this node's never mix.

@@ -50,7 +50,7 @@ pub(super) struct Observed {
     status: Status,
 }
 
-/// What is known of the devices of a clause at first.
+/// The first knowledge of the devices of a clause: none.
 pub(super) fn observes(definition: &Definition) -> Vec<Observed> {
     let observe = |device| Observed {
         device,
