@@ -58,6 +58,11 @@ impl Adoption {
         }
     }
 
+    /// An epoch has begun: a site that could not be decoded is asked for again.
+    pub(crate) const fn on_epoch(&mut self) {
+        self.refused = 0;
+    }
+
     /// Notes the origin of a stored fact. Returns false if it is another one.
     pub(crate) fn accepts(&mut self, origin: u32) -> bool {
         *self.origin.get_or_insert(origin) == origin
@@ -147,7 +152,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Handles a part of a site.
     pub(crate) fn on_site(
         &mut self,
-        from: Member,
+        (from, generation): (Member, u32),
         (length, at, bytes): (u32, u32, &Bytes),
         cx: &mut Context<'_, Self>,
     ) {
@@ -156,7 +161,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         };
         let is_next = usize::try_from(at) == Ok(fetch.bytes.len());
-        if from != fetch.from || bytes.is_empty() || !is_next {
+        let is_of_it = from == fetch.from && generation == fetch.generation;
+        if !is_of_it || bytes.is_empty() || !is_next {
             return; // Late, or the news alone.
         }
         fetch.asked = 0;
@@ -207,6 +213,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.enter(GroupId::REGISTRY, cx);
             self.begin_to_store(GroupId::REGISTRY, cx);
         }
+        // A part of the former site would be sent as one of this.
+        let is_part =
+            |it: &Item<S::Update, P>| matches!(it, Item::Site { bytes, .. } if !bytes.is_empty());
+        self.posted.0.retain(|it| !is_part(&it.1));
         self.replace_site(site, plan);
         // A site that is on its way and is no later would take this node back.
         let present = self.generation();
@@ -219,6 +229,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx.event(Event::Site {
             generation: self.generation(),
         });
+        self.note_decided(cx);
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             if !S::exists(&self.site, group) {

@@ -26,6 +26,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.epoch = epoch;
         self.report_lost_quorums(cx);
         self.registrar.on_epoch();
+        self.adoption.on_epoch();
         if self.generation() > 0 && self.leads(GroupId::REGISTRY) {
             self.announce_site_to_all();
         }

@@ -81,7 +81,7 @@ pub enum Item<U, P> {
         number: u64,
     },
     /// Asks for the first members of a group, at the registry's leader. Answered by
-    /// [`Item::Where`]: of the group, or of the registry.
+    /// [`Item::Born`], or by the place of the registry.
     Find {
         /// The group.
         group: GroupId,

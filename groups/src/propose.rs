@@ -272,6 +272,21 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
+    /// Reports the proposal as decided, if it is the site that this node has taken: the registry's answer
+    /// may have been lost, and another site be decided before the next one.
+    pub(crate) fn note_decided(&mut self, cx: &mut Context<'_, Self>) {
+        let generation = self.generation();
+        let is_it =
+            |it: &mut Proposal| it.generation == generation && it.bytes == S::encode(&self.site);
+        if let Some(proposal) = self.registrar.proposal.take_if(is_it) {
+            cx.event(Event::Proposed {
+                number: proposal.number,
+                generation,
+                is_decided: true,
+            });
+        }
+    }
+
     /// Handles the registry's knowledge of this node's proposal.
     pub(crate) fn on_registered(
         &mut self,

@@ -37,7 +37,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.meet(from);
         }
         for item in message.items {
-            self.on_item(from, item, cx);
+            self.on_item((from, message.generation), item, cx);
         }
         Ok(())
     }
@@ -81,12 +81,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         for item in message.items {
             if let Item::Site { length, at, bytes } = item {
-                self.on_site(from, (length, at, &bytes), cx);
+                self.on_site((from, message.generation), (length, at, &bytes), cx);
             }
         }
     }
 
-    fn on_item(&mut self, from: Member, item: Item<S::Update, P>, cx: &mut Context<'_, Self>) {
+    fn on_item(
+        &mut self,
+        (from, generation): (Member, u32),
+        item: Item<S::Update, P>,
+        cx: &mut Context<'_, Self>,
+    ) {
         match item {
             Item::Replica { group, message } => self.on_replica(from, group, message, cx),
             Item::Ask { group, asked } => self.on_ask(from, group, asked, cx),
@@ -108,7 +113,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 number,
             } => self.on_here(from, group, (life, number), cx),
             Item::WantSite { at } => self.on_want_site(from, at),
-            Item::Site { length, at, bytes } => self.on_site(from, (length, at, &bytes), cx),
+            Item::Site { length, at, bytes } => {
+                self.on_site((from, generation), (length, at, &bytes), cx);
+            }
             Item::Find { .. }
             | Item::Born { .. }
             | Item::Register { .. }

@@ -20,6 +20,12 @@ impl Kgroup {
         wanted: &Site,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
+        let (found, present) = (wanted.generation(), self.site.0.generation());
+        if found < present {
+            // It would undo the changes since.
+            let refused = groups::Reject::from(groups::SiteError::Generation { found, present });
+            return Err(refused.into());
+        }
         let next = self.site.0.changed_to(wanted)?;
         let command = groups::Command::ChangeSite {
             generation: next.generation(),

@@ -54,7 +54,8 @@ pub enum Command {
     /// Have the building take the nodes, devices, places and routines of this site while it runs, in
     /// its next generation: [`Event::Site`] follows at each node when it is decided. At this node
     /// [`groups::Event::Proposed`] reports the outcome: another change may have been decided before.
-    /// What it has in common with the present site stays as it is ([`Site::changed_to`]).
+    /// What it has in common with the present site stays as it is ([`Site::changed_to`]). A site of an
+    /// earlier generation than the present one is refused: make the change from the present site.
     ChangeSite(Box<Site>),
     /// Have a group begin anew that lost its memory for good, or a map's group that did: see
     /// [`groups::Command::BeginAnew`].

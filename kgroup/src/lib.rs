@@ -170,7 +170,8 @@
 //!
 //! A [`Site`] is a value, and an edit of it another value. A building begins with the site of generation
 //! 0, alike on all nodes. [`Command::ChangeSite`] has the building take another one, at any node; what
-//! both have in common keeps its group and its state. A node may also begin with a site of a later
+//! both have in common keeps its group and its state. Make it from the present site: a site of an
+//! earlier generation is refused, since it would undo the changes since. A node may also begin with a site of a later
 //! [generation](Site::with_generation): it takes the site of the others first, and proposes its own if
 //! that is later. So a rolling restart of all nodes with a later site is one change. A node that is new
 //! waits until the others have a site that names it.

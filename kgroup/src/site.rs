@@ -132,8 +132,9 @@ impl Site {
         self
     }
 
-    /// The same site with another origin, any number: all groups begin from nothing. For a site in which a
-    /// group lost its memory for good. Default 0.
+    /// The same site with another origin, any number: all groups begin from nothing. For a building whose
+    /// registry has lost its memory for good; any other group begins again by
+    /// [`Command::BeginAnew`](crate::Command::BeginAnew). Default 0.
     #[must_use]
     pub const fn with_origin(mut self, origin: u32) -> Self {
         self.origin = origin;

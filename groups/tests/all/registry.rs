@@ -67,6 +67,45 @@ fn a_site_of_many_frames_is_decided_and_taken_by_all() {
 }
 
 #[test]
+fn parts_of_two_sites_never_become_one() {
+    let first = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&first);
+    let plan = first.plan().digest();
+    // Of one length, and they differ at both ends.
+    let [former, later] = [(1, 12, 40), (2, 16, 44)].map(|(generation, one, other)| Land {
+        generation,
+        groups: vec![FIRST.0, one, other],
+        first: vec![FIRST.0, one, other],
+        ..first.clone()
+    });
+    let mut part = |land: &Land, of: core::ops::Range<usize>| {
+        let bytes = Held::encode(land);
+        let item = Item::Site {
+            length: bytes.len() as u32,
+            at: of.start as u32,
+            bytes: bytes[of].iter().copied().collect(),
+        };
+        let message = Message {
+            plan,
+            generation: land.generation,
+            items: [item].into_iter().collect(),
+        };
+        let from = life(2, 1);
+        town.input(1, Input::Message { from, message });
+        town.nodes[&1].machine().site().clone()
+    };
+    let length = Held::encode(&later).len();
+    assert_eq!(length, Held::encode(&former).len());
+    part(&former, 0..0);
+    part(&former, 0..8);
+    part(&later, 0..0);
+    part(&later, 0..8);
+    let after_late = part(&former, 8..length);
+    assert_eq!(after_late.generation, 0);
+    assert_eq!(*part(&later, 8..length), later);
+}
+
+#[test]
 fn of_two_sites_one_is_decided() {
     let land = Land::first(5, &[FIRST.0]);
     let mut town = Town::new(&land);

@@ -324,6 +324,28 @@ fn a_map_that_begins_anew_is_empty_and_takes_changes() {
     assert!(matches!(again, Some(Stored::Done { .. })), "{again:?}");
 }
 
+/// It would undo the change that was decided meanwhile.
+#[test]
+fn a_change_of_a_former_site_is_refused() {
+    let mut house = house(NODES as u64, [switching(&[1], "on")]);
+    let former = present(&house);
+    let at = Place([500, 0, 0]);
+    let [one, other] = [5, 6].map(|it| former.clone().with_device(device(it), at).unwrap());
+    house.change(0, one);
+    house.run(Span::secs(10));
+    let refused = house.net.command(1, Command::ChangeSite(Box::new(other)));
+    assert!(refused.is_err());
+    let again = present(&house).with_device(device(6), at).unwrap();
+    house.change(1, again);
+    house.run(Span::secs(10));
+    let now = present(&house);
+    assert!(
+        [5, 6]
+            .iter()
+            .all(|it| now.cluster_of(device(*it)).is_some())
+    );
+}
+
 #[test]
 fn a_routine_that_begins_anew_gives_back_what_its_lost_run_held() {
     let routines = [

@@ -165,7 +165,7 @@ fn changes() -> Vec<Scenario> {
     vec![
         holds("a node proposes a site", 308, ONE),
         holds("a node proposes a site, the first one", 5_133, first),
-        holds("a node proposes a site, a loss", 2_655, lost),
+        holds("a node proposes a site, a loss", 2_659, lost),
         holds("a node proposes a site, a copy", 3_258, copied),
         holds("a node that was away takes the site, a loss", 180, away),
     ]
@@ -210,7 +210,7 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "the registry's leader fails while a node proposes",
-            193_187,
+            192_911,
             fails,
         ),
         holds(

@@ -15,6 +15,14 @@ impl Task {
     /// Proposes a site. Returns the number of the proposal, which its outcome names.
     pub(super) fn propose(&mut self, site: &Arc<Site>) -> Result<u64, Reject> {
         self.check_change()?;
+        let present = self
+            .driver
+            .machine()
+            .kgroup()
+            .map(|it| it.site().generation());
+        if let Some(generation) = present.filter(|it| site.generation() < *it) {
+            return Err(Reject::OtherChange { generation });
+        }
         let frame_budget = u16::try_from(self.frame_budget).unwrap_or(u16::MAX);
         let site = held_to(site, frame_budget).map_err(selvedge::Reject::from)?;
         let change = kgroup::Command::ChangeSite(Box::new(Site::clone(&site)));

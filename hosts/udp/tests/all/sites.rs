@@ -249,6 +249,10 @@ async fn of_two_changes_one_is_decided_and_what_cannot_follow_is_refused() {
     let outcomes = [(Ok(1), Err(lost)), (Err(lost), Ok(1))];
     assert!(outcomes.contains(&(one, other)), "{one:?}, {other:?}");
     building.have_generation(1).await;
+    // Later, a change of the former site would undo the decided one.
+    let late = change(&building.nodes[2], with_blind(&present)).await;
+    assert_eq!(late, Err(lost));
+    let present = building.nodes[0].site().unwrap();
     let shorter = Site::clone(&present).with_frame_budget(1_000).unwrap();
     let refused = change(&building.nodes[0], shorter).await.unwrap_err();
     let setting = "frame_budget";
