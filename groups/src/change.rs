@@ -50,13 +50,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Reports groups without a quorum: most of their members failed or left, or a member has stood
-    /// in vain for long.
-    fn report_lost_quorums(&self, cx: &mut Context<'_, Self>) {
+    /// Reports groups without a quorum: most of their members failed or left, a leader has no answer
+    /// of them, a member has stood in vain for long, or a founder has had no news.
+    fn report_lost_quorums(&mut self, cx: &mut Context<'_, Self>) {
         let is_lost = |part: &Part<S>| {
             let configuration = part.replica.configuration();
             let is_member = part.is_named() && !configuration.voters.is_empty();
-            is_member && (part.stood >= IN_VAIN || !self.has_quorum(configuration))
+            // A leader asks its members in each epoch.
+            let is_alone = part.replica.leads() && part.confirms;
+            is_member && (is_alone || part.stood >= IN_VAIN || !self.has_quorum(configuration))
         };
         let own = self.parts.iter().filter(|it| is_lost(it.1)).map(|it| *it.0);
         let ended = |ids: &[NodeId]| {
@@ -68,9 +70,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hinted = hinted.map(|it| it.0);
         let is_other = |it: &GroupId| !self.parts.contains_key(it) && S::exists(&self.site, *it);
         let hinted = hinted.filter(is_other);
-        for group in own.chain(hinted) {
-            cx.event(Event::QuorumLost(group));
+        let mut lost: Vec<GroupId> = own.chain(hinted).collect();
+        for group in &lost {
+            cx.event(Event::QuorumLost(*group));
         }
+        lost.extend(self.silent_groups());
+        self.report_lost(lost, cx);
     }
 
     /// Chooses members, or waits for the time to do so, where this node leads.

@@ -23,7 +23,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let parts = stored.map(|(group, part)| self.base_of(*group, part.replica.stored()));
         // For a group that it is in again, the part has the mark.
         let marks = self.marks.keys().filter(|it| !self.has_stored(**it));
+        let ended = self.ended.keys().filter(|it| !self.has_stored(**it));
         let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
+        let groups = groups.chain(ended.filter_map(|it| self.end_fact(*it)));
         let site = self.site_fact();
         site.into_iter().chain([self.began()]).chain(groups)
     }
@@ -53,7 +55,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let part = self.parts.get(&group).filter(|it| it.is_stored);
         let base = part.map(|it| self.base_of(group, it.replica.stored()));
-        base.or_else(|| self.left(group))
+        base.or_else(|| self.end_fact(group))
+            .or_else(|| self.left(group))
     }
 
     fn has_stored(&self, group: GroupId) -> bool {
@@ -66,6 +69,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             plan: self.origin(),
             stored: Box::new(stored),
         }
+    }
+
+    fn end_fact(&self, group: GroupId) -> Option<Fact<S>> {
+        let number = *self.ended.get(&group)?;
+        let plan = self.origin();
+        Some(Fact::Ended {
+            group,
+            plan,
+            number,
+        })
     }
 
     fn left(&self, group: GroupId) -> Option<Fact<S>> {
@@ -95,6 +108,7 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
             | &Fact::Site { plan, .. }
             | &Fact::Base { plan, .. }
             | &Fact::Left { plan, .. }
+            | &Fact::Ended { plan, .. }
                 if !self.adoption.accepts(plan) =>
             {
                 let own = self.origin();
@@ -140,6 +154,13 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
                 let checked = configuration.check();
                 checked.map_err(|it| Damage::Replica(group, it.into()))?;
                 self.marks.insert(group, configuration.clone());
+                self.ended.remove(&group);
+                Ok(())
+            }
+            &Fact::Ended { group, number, .. } => {
+                self.parts.remove(&group);
+                self.marks.remove(&group);
+                self.ended.insert(group, number);
                 Ok(())
             }
         }

@@ -129,6 +129,8 @@ pub enum Event<S: State, P> {
     /// or a node that remembers its place. If it stays so, [`Command::BeginAnew`] has the group begin
     /// again, with its first state.
     QuorumLost(GroupId),
+    /// A group has begun anew with its first state, as this node learns: what it held before is lost.
+    BegunAnew(GroupId),
     /// This node has entered a group.
     Entered(GroupId),
     /// This node is no longer in a group, and no longer holds its state.
@@ -188,6 +190,16 @@ pub enum Fact<S: State> {
         /// The configuration.
         configuration: Box<Configuration>,
     },
+    /// The node takes part in no configuration of the group below this number, in place of all facts
+    /// of the group before.
+    Ended {
+        /// The group.
+        group: GroupId,
+        /// The digest of the plan.
+        plan: u32,
+        /// The number.
+        number: u64,
+    },
 }
 
 impl<S: State> Fact<S> {
@@ -197,9 +209,10 @@ impl<S: State> Fact<S> {
         match self {
             Self::Began { .. } => None,
             Self::Site { .. } => Some(GroupId::SITE),
-            Self::Base { group, .. } | Self::Replica { group, .. } | Self::Left { group, .. } => {
-                Some(*group)
-            }
+            Self::Base { group, .. }
+            | Self::Replica { group, .. }
+            | Self::Left { group, .. }
+            | Self::Ended { group, .. } => Some(*group),
         }
     }
 
@@ -252,6 +265,8 @@ pub enum Timer {
     Site,
     /// The registry, which this node leads, has groups to begin.
     Registry,
+    /// Answers about groups that may have ended are overdue, at the registry's leader.
+    Ending,
 }
 
 /// The reason for which an input was refused. Nothing changed.

@@ -49,6 +49,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             start,
             parts: BTreeMap::new(),
             marks: BTreeMap::new(),
+            ended: BTreeMap::new(),
             leader_hints: LeaderHints::new(config.leader_hints.into()),
             peers,
             epoch: 0,
@@ -78,7 +79,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let known = S::groups(&self.site);
         let all = self.plan.founders_of::<S>(&self.site, known);
         for (group, founders) in all {
-            let is_new = !self.parts.contains_key(&group) && !self.marks.contains_key(&group);
+            let is_new = !self.parts.contains_key(&group) && !self.was_in(group);
             if is_new && founders.contains(&self.me.id) {
                 let replica = self.found(group, &founders)?;
                 let part = replica.map(Part::new);
@@ -123,10 +124,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.counters.0.no_room += 1;
             return false;
         }
-        let mark = self.marks.get(&group).map(|it| it.number);
-        let replica = match mark {
-            Some(number) => self.newcomer(number),
-            None => self.begin_part(group),
+        let replica = match self.was_in(group) {
+            true => self.newcomer(self.mark(group)),
+            false => self.begin_part(group),
         };
         let Ok(replica) = replica else {
             debug_assert!(false, "the settings were checked");
@@ -137,6 +137,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // Without reports of other nodes, no input would have started this.
         self.look_for_leader(group, cx);
         true
+    }
+
+    /// Returns true if it was in a group, or has promised to take no part in it.
+    pub(crate) fn was_in(&self, group: GroupId) -> bool {
+        self.marks.contains_key(&group) || self.ended.contains_key(&group)
     }
 
     fn begin_part(&self, group: GroupId) -> Result<Replica<S>, Reject> {
@@ -156,7 +161,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// of the site.
     pub(crate) fn is_founder_of_registry(&self) -> bool {
         let group = GroupId::REGISTRY;
-        let is_new = S::HAS_REGISTRY && self.may_found() && !self.marks.contains_key(&group);
+        let is_new = S::HAS_REGISTRY && self.may_found() && !self.was_in(group);
         is_new && self.founders(group).contains(&self.me.id)
     }
 
@@ -222,6 +227,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         if is_known && !self.rules.no_mark() {
             self.marks.insert(group, configuration);
+            self.ended.remove(&group);
         }
         if part.is_entered {
             cx.event(Event::Left(group));

@@ -21,13 +21,16 @@ pub(crate) struct Hint<P> {
     number: u64,
     pub(crate) leader: Option<NodeId>,
     pub(crate) members: Vec<NodeId>,
-    /// True if an epoch began since it arrived.
-    is_old: bool,
+    /// The number of epochs that began since it arrived, up to [`OLD`].
+    epochs: u8,
     /// The number of rounds of questions since an answer from the group, up to [`LOST`].
     unanswered: u8,
     /// The last questions that were not answered.
     asked: VecDeque<P>,
 }
+
+/// The most epochs that are counted since a hint arrived.
+pub(crate) const OLD: u8 = 2;
 
 /// After this number of rounds without an answer a hint leads nowhere.
 const LOST: u8 = 2 * UNANSWERED + 1;
@@ -38,7 +41,7 @@ impl<P> Hint<P> {
             number: 0,
             leader: None,
             members: Vec::new(),
-            is_old: false,
+            epochs: 0,
             unanswered: 0,
             asked: VecDeque::new(),
         }
@@ -74,7 +77,7 @@ impl<P> Hint<P> {
         }
         let is_news = leader.is_some() && self.leader != leader;
         self.number = number;
-        self.is_old = false;
+        self.epochs = 0;
         self.members = members.to_vec();
         self.leader = leader.or(self.leader);
         match is_news {
@@ -100,7 +103,7 @@ impl<P> Hint<P> {
     /// epoch, gives way to any: a node that sent a number which is too high is believed no longer
     /// than that.
     pub(crate) const fn number(&self) -> u64 {
-        match self.is_old || self.unanswered >= LOST {
+        match self.epochs > 0 || self.unanswered >= LOST {
             true => 0,
             false => self.number,
         }
@@ -114,6 +117,11 @@ impl<P> Hint<P> {
     /// Returns true if its configuration is later than this one, as the sender claimed.
     pub(crate) const fn is_behind(&self, number: u64) -> bool {
         self.number > number
+    }
+
+    /// The number of epochs that began since it arrived, up to [`OLD`].
+    pub(crate) const fn epochs(&self) -> u8 {
+        self.epochs
     }
 
     /// The number of rounds of questions since an answer from the group.
@@ -194,7 +202,7 @@ impl<P> LeaderHints<P> {
 
     /// The members of groups, as other nodes sent them in this epoch, that were asked in vain since.
     pub(crate) fn in_vain(&self) -> impl Iterator<Item = (GroupId, &[NodeId])> {
-        let is_it = |it: &Hint<P>| !it.is_old && it.unanswered > UNANSWERED;
+        let is_it = |it: &Hint<P>| it.epochs == 0 && it.unanswered > UNANSWERED;
         let entries = self.entries.iter().filter(move |it| is_it(&it.1.hint));
         entries.map(|(group, it)| (*group, it.hint.members.as_slice()))
     }
@@ -202,7 +210,7 @@ impl<P> LeaderHints<P> {
     /// Ages all hints at the beginning of an epoch: they count less.
     pub(crate) fn grow_old(&mut self) {
         for entry in self.entries.values_mut() {
-            entry.hint.is_old = true;
+            entry.hint.epochs = (entry.hint.epochs + 1).min(OLD);
         }
     }
 

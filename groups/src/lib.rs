@@ -247,6 +247,7 @@ mod config;
 mod counters;
 mod draw;
 mod durable;
+mod ending;
 mod event;
 mod find_leader;
 mod found;

@@ -277,6 +277,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             Timer::Change(group) => self.on_change_tick(group, cx),
             Timer::Site => self.on_site_tick(cx),
             Timer::Registry => self.on_registry_tick(cx),
+            Timer::Ending => self.on_ending_tick(cx),
         }
     }
 

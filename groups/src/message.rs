@@ -130,6 +130,38 @@ pub enum Item<U, P> {
         /// True if that site is the proposed one.
         is_decided: bool,
     },
+    /// The sender has found no quorum of a group: for the registry's leader.
+    Lost {
+        /// The group.
+        group: GroupId,
+    },
+    /// The registry's leader asks for the receiver's knowledge of a group. Answered by
+    /// [`Item::Ended`].
+    End {
+        /// The group.
+        group: GroupId,
+        /// The sender's number of the question.
+        call: u64,
+        /// The number between the configurations of the present beginning and those of the next one.
+        number: u64,
+        /// True if the receiver shall take part in no configuration below that number any more.
+        is_binding: bool,
+    },
+    /// The sender's knowledge of a group.
+    Ended {
+        /// The group.
+        group: GroupId,
+        /// The life of the receiver that asked.
+        life: u32,
+        /// The number of the question.
+        call: u64,
+        /// The number of the latest configuration that the sender knows, or that of its promise.
+        number: u64,
+        /// True if the sender may vote in the present beginning.
+        votes: bool,
+        /// The members of that configuration.
+        members: List<NodeId, 5>,
+    },
 }
 
 impl<U: Serialize, P: Serialize> wire::Message for Message<U, P> {

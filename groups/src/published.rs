@@ -16,6 +16,9 @@ pub enum Published {
     NoInstances,
     /// A node takes the site that it proposes at once, without a decision.
     TakesOwnSite,
+    /// A group begins anew once its latest known members are no quorum any more, and no node has
+    /// promised anything.
+    EndsUnasked,
 }
 
 selvedge_core::published_rules! {
@@ -23,4 +26,5 @@ selvedge_core::published_rules! {
     founders_in_any_life FoundersInAnyLife
     no_instances NoInstances
     takes_own_site TakesOwnSite
+    ends_unasked EndsUnasked
 }

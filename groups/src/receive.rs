@@ -6,6 +6,7 @@ use selvedge_replica as replica;
 use selvedge_replica::Body;
 
 use crate::GroupId;
+use crate::ending::Known;
 use crate::leader_hints::Hint;
 use crate::registry::instance;
 use crate::state::{Carried, Peer};
@@ -120,6 +121,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             | Item::Born { .. }
             | Item::Register { .. }
             | Item::Registered { .. }
+            | Item::Lost { .. }
+            | Item::End { .. }
+            | Item::Ended { .. }
                 if !S::HAS_REGISTRY =>
             {
                 self.counters.0.refused += 1;
@@ -137,6 +141,30 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 if life == self.me.incarnation.0 {
                     self.received(GroupId::REGISTRY, from);
                     self.on_registered(number, length, (generation, is_decided), cx);
+                }
+            }
+            Item::Lost { group } => self.on_lost(from, group, cx),
+            Item::End {
+                group,
+                call,
+                number,
+                is_binding,
+            } => self.on_end(from, group, (call, number, is_binding), cx),
+            Item::Ended {
+                group,
+                life,
+                call,
+                number,
+                votes,
+                members,
+            } => {
+                let known = Known {
+                    number,
+                    votes,
+                    members,
+                };
+                if life == self.me.incarnation.0 {
+                    self.on_known(from.id, group, call, known, cx);
                 }
             }
         }

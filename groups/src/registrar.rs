@@ -17,13 +17,14 @@ use core::mem;
 use selvedge_core::{Context, Incarnation, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Replica, Voter};
 
+use crate::ending::Ending;
 use crate::founders::Call;
-use crate::leader_hints::Hint;
+use crate::leader_hints::{Hint, OLD};
 use crate::part::Part;
 use crate::propose::Proposal;
 use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, first_number, instance};
 use crate::state::Carried;
-use crate::{Begins, GroupId, Groups, Item, Reject, Timer};
+use crate::{Begins, Event, GroupId, Groups, Item, Reject, Timer};
 
 /// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
 const FINDERS: usize = 256;
@@ -47,7 +48,7 @@ pub(crate) struct Registrar {
     /// True while this node leads the registry and has looked for its tasks.
     leads: bool,
     /// The groups that are to begin, with the last configuration before.
-    due: BTreeMap<GroupId, u64>,
+    pub(crate) due: BTreeMap<GroupId, u64>,
     /// The question to their founders.
     pub(crate) call: Option<Call>,
     finders: BTreeSet<(Member, GroupId)>,
@@ -60,6 +61,12 @@ pub(crate) struct Registrar {
     pub(crate) is_prompt: bool,
     /// True if this node has asked another leader of the registry since the last tick.
     has_asked: bool,
+    /// The groups without a quorum that this node found when the epoch began.
+    pub(crate) lost: BTreeSet<GroupId>,
+    /// The number of epochs that have begun in this life, up to [`OLD`].
+    pub(crate) epochs: u8,
+    /// The groups of which this leader asks if they have ended.
+    pub(crate) endings: BTreeMap<GroupId, Ending>,
 }
 
 impl Registrar {
@@ -75,6 +82,7 @@ impl Registrar {
         self.finders.clear();
         self.open.clear();
         self.askers.clear();
+        self.endings.clear();
     }
 
     /// The leader of a group is known.
@@ -87,6 +95,7 @@ impl Registrar {
     /// An epoch has begun: groups that nodes still look for are asked for again.
     pub(crate) fn on_epoch(&mut self) {
         self.finding.retain(|_, lost| *lost > 0);
+        self.epochs = (self.epochs + 1).min(OLD);
     }
 
     /// Forgets groups that the site does not have.
@@ -178,6 +187,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let open = self.registrar.finding.iter();
         let items = open.map(|(&group, &lost)| (to, Item::Find { group, lost }));
         self.posted.0.extend(items);
+        self.report_lost_to(leader);
     }
 
     /// Founds the registry with its first question, at a founder.
@@ -230,6 +240,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 *due = lost.max(*due);
             }
         }
+        self.arm_registry(Span::ZERO, cx);
+    }
+
+    /// Has a group begin anew after this configuration, the last one that it may have had.
+    pub(crate) fn begin_after(&mut self, group: GroupId, last: u64, cx: &mut Context<'_, Self>) {
+        let due = self.registrar.due.entry(group).or_default();
+        *due = last.max(*due);
         self.arm_registry(Span::ZERO, cx);
     }
 
@@ -330,19 +347,25 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let groups: Vec<GroupId> = next.map(|it| *it.0).collect();
         for (group, chosen) in self.choose_founders(&groups) {
             let lost = self.registrar.due.get(&group).copied().unwrap_or_default();
-            let known = self.registry().and_then(|it| it.birth(group));
-            let known = known.map_or(0, |it| it.number).max(lost);
-            let number = match known {
+            let present = self.registry().and_then(|it| it.birth(group));
+            let present = present.map_or(0, |it| it.number);
+            let number = match lost {
                 0 => first_number(0),
-                _ => first_number(instance(known) + 1),
+                _ => first_number(instance(lost) + 1),
             };
-            if number > Configuration::NUMBER_MAX {
+            if number > Configuration::NUMBER_MAX || number <= present {
                 self.registrar.due.remove(&group);
                 continue;
             }
             let founders = chosen.into_iter().map(|it| self.latest(it)).collect();
             let birth = Birth { number, founders };
-            let Some(update) = S::register(Registration::Birth { group, birth }) else {
+            let after = self.generation();
+            let birth = Registration::Birth {
+                group,
+                birth,
+                after,
+            };
+            let Some(update) = S::register(birth) else {
                 return;
             };
             let propose = Input::Command(Command::Propose(update));
@@ -450,6 +473,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let own = self.mark(group);
         let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
+        if own < birth.number && instance(birth.number) > 0 {
+            cx.event(Event::BegunAnew(group));
+        }
         if own < birth.number && is_founder {
             self.begin_born(group, &birth, cx);
         } else if own < birth.number {
@@ -463,12 +489,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// The number of the last configuration of a group that this node knows as a member, or 0.
+    /// The number of the last configuration of a group that this node knows as a member, or of its
+    /// promise to take part in no earlier one, or 0.
     pub(crate) fn mark(&self, group: GroupId) -> u64 {
         let part = self.parts.get(&group);
         let own = part.map_or(0, |it| it.replica.configuration().number);
         let mark = self.marks.get(&group).map_or(0, |it| it.number);
-        own.max(mark)
+        let ended = self.ended.get(&group).copied().unwrap_or_default();
+        own.max(mark).max(ended)
     }
 
     /// Returns true if it is this node in a life whose memory this life has.

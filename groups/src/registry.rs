@@ -76,12 +76,15 @@ pub enum Registration {
         /// Its own generation, which is higher.
         generation: u32,
     },
-    /// A group begins with these members, if it has begun as often as `birth` says.
+    /// A group begins with these members, if it has begun less often, and the site has the generation
+    /// `after`: the nodes that were asked are those of the site.
     Birth {
         /// The group.
         group: GroupId,
         /// The beginning.
         birth: Birth,
+        /// The generation of the site.
+        after: u32,
     },
 }
 
@@ -190,10 +193,14 @@ impl Registry {
                 // Others were made from a former site.
                 self.drafts.clear();
             }
-            Registration::Birth { group, birth } => {
+            Registration::Birth {
+                group,
+                birth,
+                after,
+            } => {
                 let present = self.births.get(group).map_or(0, |it| it.number);
                 let has_room = present > 0 || self.births.len() < BIRTHS_MAX;
-                if birth.number > present && has_room {
+                if birth.number > present && has_room && *after == self.generation {
                     self.births.insert(*group, birth.clone());
                 }
             }

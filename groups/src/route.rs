@@ -73,7 +73,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             .leader_hints
             .get(group)
             .is_some_and(|it| it.number() > 0);
-        let is_new = !self.marks.contains_key(&group) && !is_notified;
+        let is_new = !self.was_in(group) && !is_notified;
         is_new && self.may_found() && {
             S::begin(&self.site, group).is_some() && self.founders(group).contains(&self.me.id)
         }

@@ -73,6 +73,12 @@ pub trait Begins: State {
         Self::begin(site, group).is_some()
     }
 
+    /// Returns true if a group begins anew by itself, once it is certain that its memory is lost: what
+    /// it held can be found out again.
+    fn begins_anew(_site: &Self::Site, _group: GroupId) -> bool {
+        false
+    }
+
     /// The registry in this state, if it is one.
     fn registry(&self) -> Option<&Registry> {
         None
@@ -143,6 +149,9 @@ pub struct Groups<S: Begins, P> {
     pub(crate) parts: BTreeMap<GroupId, Part<S>>,
     /// The last known configuration of each group that it was in.
     pub(crate) marks: BTreeMap<GroupId, Box<Configuration>>,
+    /// The numbers of groups below which this node has promised to take no part in a configuration.
+    /// A mark of the same group is later.
+    pub(crate) ended: BTreeMap<GroupId, u64>,
     pub(crate) leader_hints: LeaderHints<P>,
     /// In the order of the plan's nodes; `None` for a node of which nothing is known.
     pub(crate) peers: Vec<Option<Peer>>,
@@ -310,6 +319,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
             site: Arc::clone(&self.site),
             parts: self.parts.clone(),
             marks: self.marks.clone(),
+            ended: self.ended.clone(),
             leader_hints: self.leader_hints.clone(),
             peers: self.peers.clone(),
             adoption: self.adoption.clone(),
@@ -331,6 +341,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.start == other.start
             && self.parts == other.parts
             && self.marks == other.marks
+            && self.ended == other.ended
             && self.leader_hints == other.leader_hints
             && self.peers == other.peers
             && self.epoch == other.epoch
@@ -351,6 +362,7 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.since.hash(state);
         self.parts.hash(state);
         self.marks.hash(state);
+        self.ended.hash(state);
         self.leader_hints.hash(state);
         self.peers.hash(state);
         self.epoch.hash(state);

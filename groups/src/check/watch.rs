@@ -146,7 +146,7 @@ impl Watch {
                 | replica::Fact::Retired => {}
             },
             Fact::Began { .. } | Fact::Site { .. } => {}
-            Fact::Left { .. } => {
+            Fact::Left { .. } | Fact::Ended { .. } => {
                 self.has_left = true;
                 self.on_number(node, 0, Ballot::default());
             }
@@ -208,6 +208,7 @@ impl<S: Begins<Outcome = usize>> Observer<Groups<S, u8>> for Watch {
             | Event::Site { .. }
             | Event::Proposed { .. }
             | Event::QuorumLost(_)
+            | Event::BegunAnew(_)
             | Event::Unplaced { .. } => {}
         }
     }

@@ -268,7 +268,9 @@ impl Mesh {
             for timer in node.timers().into_keys() {
                 let group = match timer {
                     Timer::Replica(group, _) | Timer::Lead(group) | Timer::Change(group) => group,
-                    Timer::Site | Timer::Registry => panic!("no site changes here: {timer:?}"),
+                    Timer::Site | Timer::Registry | Timer::Ending => {
+                        panic!("no site changes here: {timer:?}")
+                    }
                 };
                 assert!(node.is_in(group), "{timer:?}");
             }

@@ -2,6 +2,7 @@
 
 use selvedge_core::wire::List;
 use selvedge_groups::Misbehaviour;
+mod anew;
 mod town;
 
 use selvedge_groups::registry::{Birth, Registration};

@@ -85,6 +85,7 @@ impl Observer<Groups<Held, u8>> for SiteWatch {
             | Event::Entered(_)
             | Event::Left(_)
             | Event::QuorumLost(_)
+            | Event::BegunAnew(_)
             | Event::Site { .. }
             | Event::Unplaced { .. } => {}
         }

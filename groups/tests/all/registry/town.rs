@@ -1,5 +1,6 @@
 //! Nodes with a registry, and a network between them.
 
+use selvedge_groups::Published;
 use selvedge_groups::registry::{Registration, Registry};
 
 use crate::mesh::*;
@@ -94,6 +95,10 @@ impl Begins for Held {
         land.first.contains(&group.0)
     }
 
+    fn begins_anew(_: &Land, group: GroupId) -> bool {
+        !group.is_map()
+    }
+
     fn registry(&self) -> Option<&Registry> {
         match self {
             Self::Registry(registry) => Some(registry),
@@ -130,10 +135,18 @@ pub(super) struct Town {
     pub(super) loss: u64,
     pub(super) count: u64,
     pub(super) events: Vec<(u64, Event<Held, u64>)>,
+    /// Votes in the groups of the site, with the configuration of the voter.
+    pub(super) accepted: Vec<(u64, (Configuration, Fact<Held>))>,
+    rules: &'static [Published],
 }
 
 impl Town {
     pub(super) fn new(land: &Land) -> Self {
+        Self::with(land, &[])
+    }
+
+    /// Nodes under rules that break a promise.
+    pub(super) fn with(land: &Land, rules: &'static [Published]) -> Self {
         let mut town = Self {
             nodes: BTreeMap::new(),
             facts: BTreeMap::new(),
@@ -144,6 +157,8 @@ impl Town {
             loss: u64::MAX,
             count: 0,
             events: vec![],
+            accepted: vec![],
+            rules,
         };
         for &id in &land.nodes {
             town.start(life(id, 1), land, Start::Fresh);
@@ -156,6 +171,7 @@ impl Town {
         let plan = Arc::new(land.plan());
         let mut machine: Machine =
             Groups::new(me, config(), plan, Arc::new(land.clone()), start).unwrap();
+        machine = machine.published(self.rules);
         for fact in self.facts.get(&me.id.0).into_iter().flatten() {
             machine.fold(fact).unwrap();
         }
@@ -217,6 +233,12 @@ impl Town {
                     self.input(id, Input::Command(answer));
                 }
                 Effect::Event(Event::Fact(fact)) => {
+                    let group = fact.group().filter(|it| it.0 % 4 == 0);
+                    let replica = group.and_then(|it| self.nodes[&id].machine().replica(it));
+                    if let Some(replica) = replica {
+                        let configuration = replica.configuration().clone();
+                        self.accepted.push((id, (configuration, fact.clone())));
+                    }
                     self.facts.entry(id).or_default().push(fact);
                 }
                 Effect::Event(event) => self.events.push((id, event)),
