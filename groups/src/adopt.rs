@@ -298,7 +298,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.propose_again(cx);
         let finds = self.find_lost_again(cx);
-        if finds || self.adoption.is_open() || self.registrar.is_proposing() {
+        let reports = self.report_lost_again(cx);
+        if finds || reports || self.adoption.is_open() || self.registrar.is_proposing() {
             self.arm_site(cx);
         }
     }

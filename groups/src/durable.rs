@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use selvedge_core::durable::Durable;
-use selvedge_replica::{Replica, Stored};
+use selvedge_replica::{Configuration, Replica, Stored};
 
 use crate::GroupId;
 use crate::part::Part;
@@ -158,6 +158,9 @@ impl<S: Begins, P: Carried> Durable for Groups<S, P> {
                 Ok(())
             }
             &Fact::Ended { group, number, .. } => {
+                let first = Configuration::of([self.me]);
+                let checked = Configuration { number, ..first }.check();
+                checked.map_err(|it| Damage::Replica(group, it.into()))?;
                 self.parts.remove(&group);
                 self.marks.remove(&group);
                 self.ended.insert(group, number);

@@ -6,43 +6,71 @@
 //! twice that number of voters and one more, so the others are no quorum of any, whichever
 //! configurations were decided.
 //!
-//! The registry's leader asks twice. The first question binds nobody: the group goes on if its latest
-//! known members may still be a quorum. The second one has each node leave the group and store the
-//! promise; from then on there is no way back. A node that loses its memory keeps the promise too:
-//! its former life is no member any more, and a later one is named by a quorum alone.
+//! The registry's leader asks in rounds, and a round counts when all nodes but as many as may fail have
+//! answered.
+//!
+//! 1. Some rounds bind nobody. The group goes on unless each of them finds that its latest known members are no
+//!    quorum any more: a single round may fall into a change of members.
+//! 2. A binding round has each node leave the group and store the promise. From then on there is no way back.
+//! 3. Another one finds the same nodes in the same lives. Else a node may have promised, lost its memory, and been
+//!    named again by a quorum that had not promised yet. Between the two rounds all promises held at
+//!    one time, so there is no quorum that could name a later life.
+//!
+//! All rounds are of one generation of the site, and so is the next beginning.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use core::mem;
 
 use selvedge_core::wire::List;
-use selvedge_core::{Context, Member, NodeId};
+use selvedge_core::{Context, Incarnation, Member, NodeId, Span};
 use selvedge_replica::Configuration;
 
-use crate::leader_hints::OLD;
-use crate::registry::{Registry, first_number, instance};
+use crate::leader_hints::{Hint, OLD, UNANSWERED};
+use crate::registry::{BIRTHS_MAX, first_number, instance};
 use crate::state::Carried;
 use crate::{Begins, Event, Fact, GroupId, Groups, Item, Timer};
 
 /// The most groups of which the registry's leader asks at once.
 const AT_ONCE: usize = 16;
 
-/// The rounds of questions before it gives up, until the loss is reported again.
-const ROUNDS: u8 = 8;
+/// The questions of a round before the leader gives up, until the loss is reported again.
+const QUESTIONS: u8 = 8;
+
+/// The ticks for which a node reports a loss, until the next epoch.
+const REPORTED_FOR: u8 = 16;
+
+/// The rounds that bind nobody.
+const TRIALS: u8 = 3;
+
+/// The times that founders are notified of a beginning before the group can be lost.
+const NOTIFIED: u8 = 3;
 
 /// The question of the registry's leader about one group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
+    /// The number of the round.
     call: u64,
     /// The number by which nodes are bound: above those of this beginning, below those of the next.
     end: u64,
     is_binding: bool,
-    rounds: u8,
+    /// The questions of this round.
+    asked: u8,
+    /// The ticks before the next round.
+    rests: u64,
+    /// The rounds in which the group was beyond recovery, and the latest configuration in them.
+    trials: u8,
+    latest: u64,
+    /// The lives that had promised in the round before.
+    promised: BTreeMap<NodeId, Incarnation>,
+    /// The answers of this round.
     known: BTreeMap<NodeId, Known>,
 }
 
 /// A node's knowledge of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Known {
+    pub(crate) life: Incarnation,
     /// The number of the latest configuration, or of the promise.
     pub(crate) number: u64,
     /// True if the node may vote in this beginning.
@@ -57,13 +85,37 @@ const fn end_of(instance: u64) -> u64 {
 }
 
 impl<S: Begins, P: Carried> Groups<S, P> {
+    fn may_begin_anew(&self, group: GroupId) -> bool {
+        let is_other = S::HAS_REGISTRY && group != GroupId::REGISTRY;
+        is_other && S::exists(&self.site, group) && S::begins_anew(&self.site, group)
+    }
+
     /// Reports groups without a quorum to the registry's leader, if they may begin anew by themselves.
     pub(crate) fn report_lost(&mut self, lost: Vec<GroupId>, cx: &mut Context<'_, Self>) {
-        let may_begin = |it: &GroupId| S::begins_anew(&self.site, *it);
-        self.registrar.lost = lost.into_iter().filter(may_begin).collect();
-        if self.registrar.lost.is_empty() {
-            return;
+        let lost = lost.into_iter().filter(|it| self.may_begin_anew(*it));
+        self.registrar.lost = lost.collect();
+        self.registrar.waits = 0;
+        if !self.registrar.lost.is_empty() {
+            self.report_losses(cx);
+            self.arm_site(cx);
         }
+    }
+
+    /// Reports the losses again after 1, 2, 4 and so on ticks: as an epoch begins, the registry gets another
+    /// leader as well. Returns true while another report is due.
+    pub(crate) fn report_lost_again(&mut self, cx: &mut Context<'_, Self>) -> bool {
+        if self.registrar.lost.is_empty() {
+            return false;
+        }
+        self.registrar.waits = self.registrar.waits.saturating_add(1);
+        let is_open = self.registrar.waits <= REPORTED_FOR;
+        if is_open && self.registrar.waits.is_power_of_two() {
+            self.report_losses(cx);
+        }
+        is_open
+    }
+
+    fn report_losses(&mut self, cx: &mut Context<'_, Self>) {
         self.enter_registry(cx);
         if self.leads(GroupId::REGISTRY) {
             for group in self.registrar.lost.clone() {
@@ -89,14 +141,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !S::HAS_REGISTRY || !self.has_site() || self.registrar.epochs < OLD {
             return Vec::new();
         }
+        let has_leader = |hint: &Hint<P>| {
+            let is_recent = hint.epochs() < OLD && hint.unanswered() <= UNANSWERED;
+            is_recent && hint.leader.is_some() && hint.last_number() > 0
+        };
         let all = S::groups(&self.site).into_iter();
-        let all = all.filter(|it| S::begins_anew(&self.site, *it));
+        let all = all.filter(|it| self.may_begin_anew(*it));
         let silent = all.filter(|it| {
-            let part = self
-                .replica(*it)
-                .filter(|it| !it.configuration().voters.is_empty());
-            let hint = self.leader_hints.get(*it);
-            part.is_none() && hint.is_none_or(|it| it.epochs() >= OLD)
+            let own = self.replica(*it);
+            let is_known = own.is_some_and(|it| it.votes() || it.leader().is_some());
+            !is_known && !self.leader_hints.get(*it).is_some_and(has_leader)
         });
         let silent = silent.filter(|it| self.founders(*it).contains(&self.me.id));
         silent.collect()
@@ -109,24 +163,66 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let place = self.whereabouts(GroupId::REGISTRY);
             return self.posted.0.extend(place.map(|it| (from, it)));
         }
-        let endings = &self.registrar.endings;
-        let is_asked = endings.contains_key(&group) || self.registrar.due.contains_key(&group);
-        let end = end_of(self.births_of(group));
-        let is_last = end >= Configuration::NUMBER_MAX;
-        if !S::begins_anew(&self.site, group) || is_asked || is_last || endings.len() >= AT_ONCE {
+        if !self.may_begin_anew(group) {
             return;
         }
-        self.inquiries = self.inquiries.wrapping_add(1);
+        let registrar = &mut self.registrar;
+        registrar.reported.insert(group);
+        if registrar.endings.is_empty() {
+            self.begin_endings(cx);
+        }
+    }
+
+    /// Asks about the groups that were reported, as many at once as may be.
+    fn begin_endings(&mut self, cx: &mut Context<'_, Self>) {
+        while self.registrar.endings.len() < AT_ONCE
+            && let Some(group) = self.registrar.reported.pop_first()
+        {
+            self.begin_ending(group);
+        }
+        if !self.registrar.endings.is_empty() {
+            cx.arm(Timer::Ending, Span::ZERO);
+        }
+    }
+
+    fn begin_ending(&mut self, group: GroupId) {
+        let registrar = &self.registrar;
+        let is_new = registrar.open.get(&group).is_some_and(|it| *it < NOTIFIED);
+        if is_new || registrar.endings.contains_key(&group) || registrar.due.contains_key(&group) {
+            return;
+        }
+        let births = self.registry().map_or(0, |it| it.births().len());
+        let is_born = self.registry().is_some_and(|it| it.birth(group).is_some());
+        let end = end_of(self.births_of(group));
+        let has_room = is_born || births + registrar.due.len() < BIRTHS_MAX;
+        if end >= Configuration::NUMBER_MAX || !has_room || !self.may_begin_anew(group) {
+            return;
+        }
         let ending = Ending {
-            call: self.inquiries,
+            call: 0,
             end,
             is_binding: false,
-            rounds: 0,
+            asked: 0,
+            rests: 0,
+            trials: 0,
+            latest: 0,
+            promised: BTreeMap::new(),
             known: BTreeMap::new(),
         };
+        let ending = self.next_round(ending, 0);
         self.registrar.endings.insert(group, ending);
-        self.ask_about_end(group, cx);
-        cx.arm(Timer::Ending, self.config.replica.resend);
+    }
+
+    /// Another round. Answers of the one before do not count.
+    fn next_round(&mut self, ending: Ending, rests: u64) -> Ending {
+        self.inquiries = self.inquiries.wrapping_add(1);
+        Ending {
+            call: self.inquiries,
+            asked: 0,
+            rests,
+            known: BTreeMap::new(),
+            ..ending
+        }
     }
 
     /// The number of the present beginning of a group, as the registry has decided it.
@@ -140,44 +236,123 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(ending) = self.registrar.endings.get_mut(&group) else {
             return;
         };
-        ending.rounds += 1;
+        if ending.rests > 0 {
+            ending.rests -= 1;
+            return;
+        }
+        ending.asked += 1;
         let (call, number, is_binding) = (ending.call, ending.end, ending.is_binding);
-        let known = &ending.known;
-        let is_open = |id: &NodeId| match is_binding {
-            true => known.get(id).is_none_or(|it| it.number < number),
-            false => !known.contains_key(id),
-        };
-        let me = self.me.id;
-        let open: Vec<NodeId> = self
-            .plan
-            .known()
-            .filter(|it| *it != me && is_open(it))
-            .collect();
+        if is_binding {
+            self.end(group, number, cx);
+        }
+        let own = self.known_of(group, number);
         let item = Item::End {
             group,
             call,
             number,
             is_binding,
         };
+        let Some(ending) = self.registrar.endings.get_mut(&group) else {
+            return;
+        };
+        let me = self.me.id;
+        ending.known.insert(me, own);
+        let open = self
+            .plan
+            .known()
+            .filter(|it| !ending.known.contains_key(it));
+        let open: Vec<NodeId> = open.collect();
         let items = open.into_iter().map(|it| (self.latest(it), item.clone()));
         let items: Vec<_> = items.collect();
         self.posted.0.extend(items);
-        if is_binding {
-            self.end(group, number, cx);
-        }
-        let own = self.known_of(group, number);
-        self.on_known(me, group, call, own, cx);
     }
 
+    /// Ends rounds, and asks again.
     pub(crate) fn on_ending_tick(&mut self, cx: &mut Context<'_, Self>) {
-        self.registrar.endings.retain(|_, it| it.rounds < ROUNDS);
+        for (group, ending) in mem::take(&mut self.registrar.endings) {
+            if let Some(ending) = self.after_round(group, ending, cx) {
+                self.registrar.endings.insert(group, ending);
+            }
+        }
         let open: Vec<GroupId> = self.registrar.endings.keys().copied().collect();
         for group in open {
             self.ask_about_end(group, cx);
         }
         if !self.registrar.endings.is_empty() {
             cx.arm(Timer::Ending, self.config.replica.resend);
+        } else if !self.registrar.reported.is_empty() {
+            self.begin_endings(cx);
         }
+    }
+
+    /// The question as it goes on. `None` where it is over.
+    fn after_round(
+        &mut self,
+        group: GroupId,
+        ending: Ending,
+        cx: &mut Context<'_, Self>,
+    ) -> Option<Ending> {
+        let is_answered = |id: NodeId| ending.known.contains_key(&id);
+        if !self.are_all_but_failures(group, is_answered) {
+            return (ending.asked < QUESTIONS).then_some(ending);
+        }
+        if !ending.is_binding {
+            return self.after_trial(group, ending, cx);
+        }
+        let has_promised = |id: NodeId| ending.life_that_promised(id).is_some();
+        if !self.are_all_but_failures(group, has_promised) {
+            return (ending.asked < QUESTIONS).then_some(ending);
+        }
+        let is_confirmed = |id: NodeId| {
+            let life = ending.life_that_promised(id);
+            life.is_some() && life == ending.promised.get(&id).copied()
+        };
+        if self.are_all_but_failures(group, is_confirmed) {
+            self.begin_after(group, ending.end - 1, cx);
+            return None;
+        }
+        let all = ending.known.keys().copied();
+        let promised = all.filter_map(|it| Some((it, ending.life_that_promised(it)?)));
+        let promised = promised.collect();
+        Some(self.next_round(Ending { promised, ..ending }, 0))
+    }
+
+    /// A round that bound nobody is over.
+    fn after_trial(
+        &mut self,
+        group: GroupId,
+        mut ending: Ending,
+        cx: &mut Context<'_, Self>,
+    ) -> Option<Ending> {
+        let latest = ending.known.values().map(|it| it.number).max();
+        let latest = latest.unwrap_or_default();
+        if !self.is_beyond_recovery(group, &ending) {
+            return None;
+        }
+        ending.trials = match latest == ending.latest {
+            true => ending.trials + 1,
+            false => 1,
+        };
+        ending.latest = latest;
+        ending.is_binding = ending.trials >= TRIALS;
+        if ending.is_binding && self.rules.ends_unasked() {
+            self.begin_after(group, ending.end - 1, cx);
+            return None;
+        }
+        let rests = match ending.is_binding {
+            true => 0,
+            false => self.config.patience.0 / self.config.replica.resend.0.max(1),
+        };
+        Some(self.next_round(ending, rests))
+    }
+
+    /// Returns true if something is so at all nodes of the site but as many as may fail, and at each present node
+    /// that the site has no more: these may still be members.
+    fn are_all_but_failures(&self, group: GroupId, is_so: impl Fn(NodeId) -> bool) -> bool {
+        let open = self.plan.nodes().iter().filter(|it| !is_so(it.id));
+        let mut former = self.plan.known().filter(|it| !self.plan.names(*it));
+        let is_former_open = former.any(|it| self.is_here(it) && !is_so(it));
+        !is_former_open && open.count() <= self.plan.failures::<S>(group).into()
     }
 
     /// Handles the question of the registry's leader, and the promise that it asks for.
@@ -190,7 +365,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         let is_end = number == end_of(instance(number).saturating_sub(1));
         let is_right = is_end && number < Configuration::NUMBER_MAX;
-        if !is_right || !S::begins_anew(&self.site, group) {
+        if !is_right || !self.may_begin_anew(group) {
             self.counters.0.refused += 1;
             return;
         }
@@ -202,6 +377,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             number,
             votes,
             members,
+            ..
         } = self.known_of(group, number);
         let ended = Item::Ended {
             group,
@@ -234,8 +410,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     fn known_of(&self, group: GroupId, end: u64) -> Known {
         let replica = self.replica(group);
         let own = replica.map(|it| it.configuration());
-        let own = own.or_else(|| self.marks.get(&group).map(|it| &**it));
         let own = own.filter(|it| it.number > 0);
+        let own = own.or_else(|| self.marks.get(&group).map(|it| &**it));
         let hint = self.leader_hints.get(group);
         let hinted = hint.filter(|it| it.last_number() < end && it.is_behind(self.mark(group)));
         let (number, members) = match (hinted, own) {
@@ -246,6 +422,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let is_present = |it: u64| it > 0 && end_of(instance(it)) == end;
         let votes = replica.is_some_and(|it| it.votes() && is_present(it.configuration().number));
         Known {
+            life: self.me.incarnation,
             number: number.max(self.mark(group)),
             votes,
             members,
@@ -253,89 +430,44 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Handles the answer of a node, at the registry's leader.
-    pub(crate) fn on_known(
-        &mut self,
-        from: NodeId,
-        group: GroupId,
-        call: u64,
-        known: Known,
-        cx: &mut Context<'_, Self>,
-    ) {
-        let endings = &mut self.registrar.endings;
-        let Some(ending) = endings.get_mut(&group).filter(|it| it.call == call) else {
-            return; // The answer to a question that has ended.
-        };
-        let promised = ending
-            .known
-            .get(&from)
-            .is_some_and(|it| it.number >= ending.end);
-        if !promised {
+    pub(crate) fn on_known(&mut self, from: NodeId, group: GroupId, call: u64, known: Known) {
+        let ending = self.registrar.endings.get_mut(&group);
+        // Others answer a round that has ended.
+        if let Some(ending) = ending.filter(|it| it.call == call && it.asked > 0) {
             ending.known.insert(from, known);
         }
-        let ending = ending.clone();
-        if self.has_ended_all(group, &ending) {
-            self.registrar.endings.remove(&group);
-            return self.begin_after(group, ending.end - 1, cx);
-        }
-        if !ending.is_binding && self.is_beyond_recovery(group, &ending) {
-            if self.rules.ends_unasked() {
-                self.registrar.endings.remove(&group);
-                return self.begin_after(group, ending.end - 1, cx);
-            }
-            if let Some(ending) = self.registrar.endings.get_mut(&group) {
-                ending.is_binding = true;
-                ending.rounds = 0;
-            }
-            self.ask_about_end(group, cx);
-        }
-    }
-
-    /// Returns true if all nodes but as many as may fail have promised: then this beginning of the
-    /// group has no quorum, whatever its configurations are. A node that the site has no more counts
-    /// while it is present.
-    fn has_ended_all(&self, group: GroupId, ending: &Ending) -> bool {
-        let is_open = |id: NodeId| {
-            ending
-                .known
-                .get(&id)
-                .is_none_or(|it| it.number < ending.end)
-        };
-        let open = self.plan.nodes().iter().filter(|it| is_open(it.id));
-        let mut former = self.plan.known().filter(|it| !self.plan.names(*it));
-        let is_former_here = former.any(|it| self.is_here(it) && is_open(it));
-        !is_former_here && open.count() <= self.plan.failures::<S>(group).into()
     }
 
     /// Returns true if too many members of the latest known configuration have lost their memory. A node
     /// that has not answered may have its memory.
     fn is_beyond_recovery(&self, group: GroupId, ending: &Ending) -> bool {
         let known = &ending.known;
-        let silent = self
-            .plan
-            .nodes()
-            .iter()
-            .filter(|it| !known.contains_key(&it.id));
-        if silent.count() > self.plan.failures::<S>(group).into() {
-            return false;
-        }
         if known.values().any(|it| it.number >= ending.end) {
             return true; // A former leader of the registry has begun to end it.
         }
-        let birth = self.registry().and_then(|it: &Registry| it.birth(group));
+        let birth = self.registry().and_then(|it| it.birth(group));
         let first = birth.map_or(0, |it| it.number);
-        let latest = known.values().max_by_key(|it| it.number);
-        let latest = latest.filter(|it| it.number > first);
+        let is_later = |it: &&Known| it.number > first && !it.members.is_empty();
+        let latest = known.values().filter(is_later).max_by_key(|it| it.number);
         let members: Vec<NodeId> = match (latest, birth) {
             (Some(latest), _) => latest.members.iter().copied().collect(),
             (None, Some(birth)) => birth.founders.iter().map(|it| it.id).collect(),
             (None, None) => self.founders(group),
         };
-        // Nodes that the site has no more, and that are away, are taken to be off.
+        // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);
         let may_vote = |it: &&NodeId| match known.get(it) {
             Some(known) => known.votes,
             None => counts(**it),
         };
         2 * members.iter().filter(may_vote).count() <= members.len()
+    }
+}
+
+impl Ending {
+    /// The life in which a node has promised, in this round.
+    fn life_that_promised(&self, id: NodeId) -> Option<Incarnation> {
+        let known = self.known.get(&id)?;
+        (known.number >= self.end).then_some(known.life)
     }
 }

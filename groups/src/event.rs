@@ -126,10 +126,12 @@ pub enum Event<S: State, P> {
         is_decided: bool,
     },
     /// No quorum of a group is here as an epoch begins, as far as this node knows: a member of it,
-    /// or a node that remembers its place. If it stays so, [`Command::BeginAnew`] has the group begin
-    /// again, with its first state.
+    /// or a node that remembers its place. A group whose memory is certainly lost begins
+    /// [anew by itself](crate#groups-that-begin-anew), if its state allows that; else, if it stays so,
+    /// [`Command::BeginAnew`] has it begin again, with its first state.
     QuorumLost(GroupId),
-    /// A group has begun anew with its first state, as this node learns: what it held before is lost.
+    /// A group has begun anew with its first state, as this node learns, perhaps late: what it held
+    /// before is lost.
     BegunAnew(GroupId),
     /// This node has entered a group.
     Entered(GroupId),
@@ -222,7 +224,11 @@ impl<S: State> Fact<S> {
     pub const fn is_base(&self) -> bool {
         matches!(
             self,
-            Self::Began { .. } | Self::Site { .. } | Self::Base { .. } | Self::Left { .. }
+            Self::Began { .. }
+                | Self::Site { .. }
+                | Self::Base { .. }
+                | Self::Left { .. }
+                | Self::Ended { .. }
         )
     }
 }

@@ -29,6 +29,7 @@
 //! | all nodes take a site that was decided, and groups that are new in it begin | a quorum of the registry is present; messages get through infinitely often |
 //! | a group that is new in a site, or begins with its first question, begins among nodes that are here; a founder that loses its memory founds it no second time | the state has a registry, of which a quorum is present |
 //! | members that the site has no more are replaced | a quorum of their group is present |
+//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; too few of the last members have their memory; nodes that the site has no more are off, or have taken the site |
 //! | a group that begins anew shares no decision with its former beginning | fewer than 64 beginnings, each with fewer than 2^22 changes of members |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
 //!
@@ -60,8 +61,9 @@
 //!   store facts lose none. A node that a link names counts as a member from then on. The leader
 //!   names a node in the life in which it has just answered; if it begins again without its memory
 //!   before it has the state, it is one of the f until it is named again. A group that is lost
-//!   begins again with its first state by [`Command::BeginAnew`]; without a registry, all groups
-//!   begin anew under a plan with another digest ([`Plan::with`]).
+//!   begins again with its first state, [by itself](#groups-that-begin-anew) or by
+//!   [`Command::BeginAnew`]; without a registry, all groups begin anew under a plan with another
+//!   digest ([`Plan::with`]).
 //! - Changes of the site, first questions to maps, and groups that begin anew, while no quorum of
 //!   the registry is present; more than 4,096 groups that the registry begins.
 //! - That a group begins whose founders failed, or had no room, before they could begin it: have it
@@ -101,9 +103,24 @@
 //! The selection and the frame budget stay in all generations, and the id of a removed group is not
 //! used again.
 //!
-//! A group that has lost its memory begins anew by the same decision. The configurations of its
-//! next beginning have higher numbers than all of the former one, whose members leave it as soon as
-//! they receive such a number.
+//! # Groups that begin anew
+//!
+//! A group that has lost its memory begins anew by a decision of the registry. The configurations of
+//! its next beginning have higher numbers than all of the former one, whose members leave it as soon
+//! as they receive such a number. [`Event::BegunAnew`] reports it: what the group held is lost.
+//!
+//! With [`Command::BeginAnew`] an operator takes the decision, who knows that the former members have
+//! stopped. By itself a group begins anew only when that is certain, for a state that can be found out again
+//! ([`Begins::begins_anew`]). A node without a quorum of a group reports that to the registry's
+//! leader as an epoch begins, and so does a founder that has had no news of the group for two epochs. The leader
+//! asks all nodes of the site. If all but f answer, and too few of the latest known members have their
+//! memory, it asks them to promise that they take no further part in that beginning. Each
+//! configuration has 2f + 1 voters, so f nodes without the promise are no quorum of any, whatever
+//! links were decided. Promises are stored, and a node that loses its memory is no member of a former beginning
+//! either.
+//!
+//! More than f nodes that are away may be a quorum elsewhere: the group waits for them, until they
+//! are back or a change of the site removes them.
 //!
 //! # A group of three
 //!
@@ -219,6 +236,7 @@
 //! | a question to a leader that is known | a message; else one to each node that may know it |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
+//! | a group that has lost its memory and begins anew by itself | 2 messages to each node of the site and 2 answers, and a decision of the registry |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features

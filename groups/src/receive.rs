@@ -159,12 +159,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 members,
             } => {
                 let known = Known {
+                    life: from.incarnation,
                     number,
                     votes,
                     members,
                 };
                 if life == self.me.incarnation.0 {
-                    self.on_known(from.id, group, call, known, cx);
+                    self.on_known(from.id, group, call, known);
                 }
             }
         }

@@ -54,7 +54,7 @@ pub(crate) struct Registrar {
     finders: BTreeSet<(Member, GroupId)>,
     /// The groups that began, and whose leader is not known here: with the number of times that
     /// their founders were notified.
-    open: BTreeMap<GroupId, u8>,
+    pub(crate) open: BTreeMap<GroupId, u8>,
     /// The nodes that wait for an answer about a site.
     pub(crate) askers: BTreeSet<(Member, u64)>,
     /// True if a part of this node's proposal has arrived, and the next one is due.
@@ -63,10 +63,14 @@ pub(crate) struct Registrar {
     has_asked: bool,
     /// The groups without a quorum that this node found when the epoch began.
     pub(crate) lost: BTreeSet<GroupId>,
+    /// The ticks since then, as far as they are counted.
+    pub(crate) waits: u8,
     /// The number of epochs that have begun in this life, up to [`OLD`].
     pub(crate) epochs: u8,
     /// The groups of which this leader asks if they have ended.
     pub(crate) endings: BTreeMap<GroupId, Ending>,
+    /// The groups that were reported as lost, and of which it does not ask yet.
+    pub(crate) reported: BTreeSet<GroupId>,
 }
 
 impl Registrar {
@@ -83,6 +87,7 @@ impl Registrar {
         self.open.clear();
         self.askers.clear();
         self.endings.clear();
+        self.reported.clear();
     }
 
     /// The leader of a group is known.
@@ -98,9 +103,13 @@ impl Registrar {
         self.epochs = (self.epochs + 1).min(OLD);
     }
 
-    /// Forgets groups that the site does not have.
+    /// Forgets groups that the site does not have, and questions to the nodes of the former site.
     pub(crate) fn forget(&mut self, exists: impl Fn(GroupId) -> bool) {
         self.finding.retain(|it, _| exists(*it));
+        self.lost.retain(|it| exists(*it));
+        self.reported.retain(|it| exists(*it));
+        self.endings.clear();
+        self.due.retain(|_, lost| *lost == 0);
     }
 
     /// Returns true once between two ticks.
@@ -165,7 +174,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Starts a group again after a loss of its memory.
     pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
-        let lost = self.mark(group).max(hinted).max(1);
+        // A promise stands behind the beginning that has ended.
+        let own = self.mark(group);
+        let own = own - u64::from(self.ended.get(&group) == Some(&own));
+        let lost = own.max(hinted).max(1);
         let lost = lost.min(Configuration::NUMBER_MAX);
         self.find(group, lost, cx);
         self.arm_site(cx);
@@ -308,7 +320,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let room = BIRTHS_MAX.saturating_sub(taken);
         let missing: Vec<(GroupId, u64)> = missing.take(room).map(|it| (it, 0)).collect();
         let is_any = !missing.is_empty();
-        self.registrar.due.extend(missing);
+        for (group, lost) in missing {
+            self.registrar.due.entry(group).or_insert(lost);
+        }
         if is_any {
             self.arm_registry(Span::ZERO, cx);
         }
@@ -358,13 +372,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue;
             }
             let founders = chosen.into_iter().map(|it| self.latest(it)).collect();
-            let birth = Birth { number, founders };
-            let after = self.generation();
-            let birth = Registration::Birth {
-                group,
-                birth,
-                after,
+            let birth = Birth {
+                number,
+                generation: self.generation(),
+                founders,
             };
+            let birth = Registration::Birth { group, birth };
             let Some(update) = S::register(birth) else {
                 return;
             };
@@ -474,6 +487,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let own = self.mark(group);
         let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
         if own < birth.number && instance(birth.number) > 0 {
+            self.registrar.lost.remove(&group);
             cx.event(Event::BegunAnew(group));
         }
         if own < birth.number && is_founder {
@@ -528,7 +542,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     fn born(&self, group: GroupId, birth: &Birth) -> Result<Option<Replica<S>>, Reject> {
         let before = instance(birth.number);
-        let Some(state) = S::begin_later(&self.site, group, before) else {
+        let Some(state) = S::begin_later(&self.site, group, before, birth.generation) else {
             return Ok(None);
         };
         let voters = birth.founders.iter().copied().map(Voter::new);

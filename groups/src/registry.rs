@@ -43,6 +43,8 @@ pub type Bytes = List<u8, 16>;
 pub struct Birth {
     /// The number of its first configuration. Configurations of a former beginning have lower ones.
     pub number: u64,
+    /// The generation of the site by which the members were chosen.
+    pub generation: u32,
     /// The first members, each in the life in which the registry knew it.
     pub founders: List<Member, 1>,
 }
@@ -77,14 +79,12 @@ pub enum Registration {
         generation: u32,
     },
     /// A group begins with these members, if it has begun less often, and the site has the generation
-    /// `after`: the nodes that were asked are those of the site.
+    /// of the beginning: the nodes that were asked are those of the site.
     Birth {
         /// The group.
         group: GroupId,
         /// The beginning.
         birth: Birth,
-        /// The generation of the site.
-        after: u32,
     },
 }
 
@@ -193,14 +193,11 @@ impl Registry {
                 // Others were made from a former site.
                 self.drafts.clear();
             }
-            Registration::Birth {
-                group,
-                birth,
-                after,
-            } => {
+            Registration::Birth { group, birth } => {
                 let present = self.births.get(group).map_or(0, |it| it.number);
                 let has_room = present > 0 || self.births.len() < BIRTHS_MAX;
-                if birth.number > present && has_room && *after == self.generation {
+                let is_present = birth.generation == self.generation;
+                if birth.number > present && has_room && is_present {
                     self.births.insert(*group, birth.clone());
                 }
             }

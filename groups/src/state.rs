@@ -56,9 +56,14 @@ pub trait Begins: State {
     /// begins with its first question. `None` where no such group exists.
     fn begin(site: &Self::Site, group: GroupId) -> Option<Self>;
 
-    /// The first state of a group that the registry begins, after so many beginnings before. Its
-    /// founders may have sites of different generations, so the state depends on none.
-    fn begin_later(site: &Self::Site, group: GroupId, _before: u64) -> Option<Self> {
+    /// The first state of a group that the registry begins in a generation, after so many beginnings
+    /// before. Its founders may have sites of other generations, so the state depends on no site.
+    fn begin_later(
+        site: &Self::Site,
+        group: GroupId,
+        _before: u64,
+        _generation: u32,
+    ) -> Option<Self> {
         Self::begin(site, group)
     }
 

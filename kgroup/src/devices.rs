@@ -44,6 +44,15 @@
 //! double. The sum is never more than the time that has passed, and each leader adds at least half of the
 //! time for which it led. A command is given again in its first two turns only, and never after its
 //! outcome is decided, so the hold restarts at most twice.
+//!
+//! # Clusters that begin anew
+//!
+//! The memory of a cluster may be lost ([groups](selvedge_groups#groups-that-begin-anew)), while runs that
+//! hold its devices go on. So its devices are closed at first ([`Devices::is_open`]): no claim gets one, and
+//! none gets a command. The leader asks each routine of the device for its run. A claim that executes holds
+//! the device again, and a command of it that is given at most once, and may have been given, ends as unknown. A
+//! run that was about to get its devices tries again. When all routines have answered, and a host of
+//! a former leader can carry out no command any more, the device opens.
 
 mod act;
 #[cfg(feature = "check")]
@@ -58,6 +67,7 @@ mod lock;
 pub(crate) mod machine;
 mod probe;
 mod published;
+mod reclaim;
 mod reports;
 mod state;
 mod update;

@@ -177,10 +177,12 @@ fn on_devices(
     out: &mut Effects<devices::Update, devices::Timer, devices::Event>,
 ) -> Result<(), devices::Reject> {
     let has_routine = |it| site.definition(it).is_some();
+    let routines_of = |it| site.routines_of(it);
     let listed = || Listed {
         generation: site.generation(),
         devices: site.devices_of_cluster(group),
         has_routine: &has_routine,
+        routines_of: &routines_of,
     };
     match input {
         LeaderInput::Leads => leader.on_leads(state, out),
@@ -204,6 +206,10 @@ fn on_devices(
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
+        LeaderInput::Notified(of, &Answer::Progress { device, progress }) => {
+            leader.on_progress(state, (of, device), progress, out);
+            leader.sync(state, &listed(), out);
+        }
         LeaderInput::Applied(_)
         | LeaderInput::Due(..)
         | LeaderInput::Notified(..)
@@ -239,8 +245,8 @@ fn on_routine(
         LeaderInput::Due(from, due, voters) => leader.on_due(state, from, due, voters, out),
         LeaderInput::Notified(group, answer) => leader.on_answered(state, group, answer, out),
         LeaderInput::Tick(LeaderTimer::Routine(timer)) => leader.on_tick(state, timer, out),
+        LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Applied(_)
-        | LeaderInput::Readable(_)
         | LeaderInput::Tick(_)
         | LeaderInput::Reported(..)
         | LeaderInput::Acted(..) => {} // For another kind.

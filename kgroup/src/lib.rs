@@ -22,6 +22,7 @@
 //! | buildings that began with different sites refuse each other | the digests differ (32 bits) |
 //! | nodes, devices, routines and maps are added, moved and removed while the building runs: in each generation one site is decided, all nodes take it, and the groups of clusters and routines follow by decisions of their own | a quorum of the [registry](selvedge_groups::registry) is present |
 //! | a run that is in progress ends under the definition with which it began; what a removed routine holds is released, and its commands reach no device after that | each cluster's leader takes the site |
+//! | a cluster or a routine whose memory is lost begins anew by itself, and theorem 3 holds meanwhile: a run keeps its devices, and goes on when its clusters have begun | nodes of the site lost their memory, and all of them but f are here; a quorum of the registry is. A device waits until all its routines have answered, and twice [`act_timeout`](devices::Config::act_timeout) |
 //! | memory grows with the groups that a node is in, and by a configuration for each that it was in; nothing panics | devices, routines and maps have limits |
 //!
 //! Not promised:
@@ -33,10 +34,11 @@
 //!   receives the status when it asks, and no later change.
 //! - Progress of routines with [optimistic](routines::Locking::Optimistic) locks that meet again
 //!   and again: they back off, by chance.
-//! - The promises that [groups](selvedge_groups) do not make. A group that has lost its memory for
-//!   good begins anew by [`Command::BeginAnew`]. A cluster forgets its locks then: a run that held one
-//!   of its devices gives it no further command, and another run may have the device before the first
-//!   one ends. A routine may run a second time for an occurrence or a trigger from before.
+//! - The promises that [groups](selvedge_groups) do not make. A routine that has begun anew may run a
+//!   second time for an occurrence or a trigger from before, and its run from before is not reported. A map
+//!   begins anew by [`Command::BeginAnew`] alone, empty. A cluster or a routine that begins anew by
+//!   that command, and not [by itself](selvedge_groups#groups-that-begin-anew), keeps theorem 3 only if its
+//!   former members have stopped.
 //! - That a site changes where the registry has no quorum.
 //! - Protection against nodes that lie, except that memory and frames stay bounded.
 //!
@@ -234,7 +236,8 @@ pub use event::{Command, Event, Reject, Timer};
 pub use leading::{LeaderEvent, LeaderTimer};
 pub use machine::Kgroup;
 pub use message::{
-    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Request, Status, TriggerId,
+    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Progress, Request, Status,
+    TriggerId,
 };
 #[cfg(feature = "check")]
 pub use published::Rule;

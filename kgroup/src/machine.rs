@@ -267,6 +267,11 @@ impl Kgroup {
             }
             // An open report is repeated until the group has decided.
             Answer::Counted(due) => self.on_counted(of, *due, cx.now()),
+            Answer::Progress { device, .. } => {
+                if let Ok(cluster) = self.cluster_of(*device) {
+                    self.on(cluster, LeaderInput::Notified(of, answer), cx);
+                }
+            }
             Answer::Granted { .. }
             | Answer::Queued { .. }
             | Answer::Busy { .. }

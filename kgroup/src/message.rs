@@ -174,6 +174,35 @@ pub enum Request {
     /// Reports the occurrence that has come by the clock of a member of the routine's group. Answered by
     /// [`Answer::Counted`].
     Due(Due),
+    /// Asks a routine's leader, for a cluster that has begun anew, if its run holds a device. Answered by
+    /// [`Answer::Progress`].
+    Progress {
+        /// The device.
+        device: NodeId,
+    },
+}
+
+/// The progress of a routine's run, as far as it concerns one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Progress {
+    /// No run holds the device: the last one is over, or does not use it.
+    Over {
+        /// This claim and all before are over.
+        claim: Claim,
+    },
+    /// The run gets its devices.
+    Acquires {
+        /// Its present try.
+        claim: Claim,
+    },
+    /// The run executes, and holds the device.
+    Executes {
+        /// Its claim.
+        claim: Claim,
+        /// The number of steps that are over, or may not be given again.
+        given: u16,
+    },
 }
 
 /// An answer of a leader.
@@ -261,6 +290,13 @@ pub enum Answer {
     Store(StoreAnswer),
     /// The routine's leader has the report of a clock; it may fail before the group decides.
     Counted(Due),
+    /// The progress of a routine's run, from a state that is up to date when it is asked.
+    Progress {
+        /// The device.
+        device: NodeId,
+        /// The progress.
+        progress: Progress,
+    },
 }
 
 impl Request {
@@ -272,7 +308,7 @@ impl Request {
             | Self::Act { claim, .. }
             | Self::Read { claim, .. } => Some(claim.routine),
             Self::Watch { routine, .. } | Self::Seen { routine, .. } => Some(*routine),
-            Self::Trigger(_) | Self::Store(_) | Self::Due(_) => None,
+            Self::Trigger(_) | Self::Store(_) | Self::Due(_) | Self::Progress { .. } => None,
         }
     }
 
@@ -284,7 +320,11 @@ impl Request {
             | Self::Act { device, .. }
             | Self::Read { device, .. }
             | Self::Watch { device, .. } => Some(device),
-            Self::Seen { .. } | Self::Trigger(_) | Self::Store(_) | Self::Due(_) => None,
+            Self::Seen { .. }
+            | Self::Trigger(_)
+            | Self::Store(_)
+            | Self::Due(_)
+            | Self::Progress { .. } => None,
         }
     }
 }
@@ -301,7 +341,11 @@ impl Answer {
             | Self::Acted { claim, .. }
             | Self::Read { claim, .. } => Some(claim.routine),
             Self::Status { routine, .. } => Some(*routine),
-            Self::NoDevice { .. } | Self::Triggered(_) | Self::Store(_) | Self::Counted(_) => None,
+            Self::NoDevice { .. }
+            | Self::Triggered(_)
+            | Self::Store(_)
+            | Self::Counted(_)
+            | Self::Progress { .. } => None,
         }
     }
 }

@@ -34,6 +34,7 @@ mod event;
 mod execute;
 mod locks;
 pub(crate) mod machine;
+mod progress;
 mod published;
 mod report;
 mod state;

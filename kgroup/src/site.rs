@@ -212,6 +212,14 @@ impl Site {
         self.routines.get(&number)
     }
 
+    /// The routines of which a run may hold a device, or that watch it: those that name it. After a change of
+    /// the site all, as a run ends under the definition with which it began. O(routines).
+    pub(crate) fn routines_of(&self, device: NodeId) -> Vec<GroupId> {
+        let names = |it: &Definition| self.generation > 0 || it.devices().contains(&device);
+        let all = self.routines.iter().filter(|it| names(it.1));
+        all.map(|it| Self::routine(*it.0)).collect()
+    }
+
     /// Returns true if a routine was removed. O(log n).
     pub(crate) fn is_removed(&self, routine: GroupId) -> bool {
         let was_here = number(routine).is_some_and(|it| it < self.next.1);
@@ -284,11 +292,11 @@ impl Site {
 
     /// The state with which a group begins later, after so many beginnings before: without devices, or
     /// without a definition. Its leader brings it up to the site.
-    fn begin_later(&self, group: GroupId, before: u64) -> Option<GroupState> {
+    fn begin_later(&self, group: GroupId, before: u64, generation: u32) -> Option<GroupState> {
         match group.0 & KIND {
             _ if !self.has(group) => None,
             CLUSTER => {
-                let devices = Devices::begun_again(self.limits, before);
+                let devices = Devices::begun_again(self.limits, before, generation);
                 Some(GroupState::Devices(devices))
             }
             ROUTINE => Some(GroupState::Routine(RoutineState::undefined(before).into())),
@@ -359,8 +367,13 @@ impl Begins for GroupState {
 
     const HAS_REGISTRY: bool = true;
 
-    fn begin_later(site: &Site, group: GroupId, before: u64) -> Option<Self> {
-        site.begin_later(group, before)
+    fn begin_later(site: &Site, group: GroupId, before: u64, generation: u32) -> Option<Self> {
+        site.begin_later(group, before, generation)
+    }
+
+    /// Maps hold what cannot be found out again.
+    fn begins_anew(site: &Site, group: GroupId) -> bool {
+        !group.is_map() && group != GroupId::REGISTRY && site.has(group)
     }
 
     fn is_founding(site: &Site, group: GroupId) -> bool {

@@ -448,6 +448,7 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
     let founders = [by].into_iter().collect();
     let birth = Birth {
         number: 1,
+        generation: 0,
         founders,
     };
     let draft = Registration::Draft {
@@ -465,9 +466,9 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
     };
     let group = GroupId(2);
     let register = |registration| Item::Register { registration };
-    let cases: [(Item<Change, u64>, &[u8]); 7] = [
+    let cases: [(Item<Change, u64>, &[u8]); 10] = [
         (Item::Find { group, lost: 5 }, &[6, 2, 5]),
-        (Item::Born { group, birth }, &[7, 2, 1, 1, 7, 3]),
+        (Item::Born { group, birth }, &[7, 2, 1, 0, 1, 7, 3]),
         (Item::WantSite { at: 300 }, &[8, 172, 2]),
         (
             Item::Site {
@@ -488,6 +489,27 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
                 is_decided: true,
             },
             &[11, 3, 1, 1, 0, 1],
+        ),
+        (Item::Lost { group }, &[12, 2]),
+        (
+            Item::End {
+                group,
+                call: 1,
+                number: 300,
+                is_binding: true,
+            },
+            &[13, 2, 1, 172, 2, 1],
+        ),
+        (
+            Item::Ended {
+                group,
+                life: 3,
+                call: 1,
+                number: 300,
+                votes: false,
+                members: [NodeId(7)].into_iter().collect(),
+            },
+            &[14, 2, 3, 1, 172, 2, 0, 1, 7],
         ),
     ];
     for (item, bytes) in cases {

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use selvedge_sim::check::{Erratum, Scenario};
 
 use super::setup::{Network, Plan, Promise, Setup, Who};
-use super::sound::EDITED_ALONE;
+use super::sound::{ANEW, EDITED_ALONE};
 use crate::Rule;
 use crate::devices::Published as OfDevices;
 use crate::routines::{Locking, Published, Retrigger};
@@ -56,7 +56,7 @@ const ONE: &[Plan] = &[Plan::of(&[0])];
 /// The definitions of two later sites.
 const IN_TURN: &[Plan] = &[Plan::of(&[1]), Plan::of(&[0])];
 
-fn cases() -> [Case; 11] {
+fn cases() -> [Case; 12] {
     let one = Setup::of(1, AGAIN);
     let tries = Setup {
         locking: Locking::Optimistic,
@@ -173,6 +173,14 @@ fn cases() -> [Case; 11] {
             rules: &[Rule::Routine(Published::DefinesLate)],
             promise: Promise::OneDefinition,
             steps: 4,
+        },
+        Case {
+            name: "a cluster begins anew while a run executes",
+            setup: ANEW,
+            states: 0,
+            rules: &[Rule::Device(OfDevices::ForgetsLocks)],
+            promise: Promise::Apart,
+            steps: 1,
         },
     ]
 }

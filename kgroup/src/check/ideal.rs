@@ -40,7 +40,9 @@ impl Leads for RoutineLeader {
         self.on_applied(state, outcome, out);
     }
 
-    fn readable(&mut self, _: &RoutineState, _: u64, _: &mut Out<Self>) {}
+    fn readable(&mut self, state: &RoutineState, read: u64, out: &mut Out<Self>) {
+        self.on_readable(state, read, out);
+    }
 
     fn tick(&mut self, state: &RoutineState, timer: Self::Timer, out: &mut Out<Self>) {
         self.on_tick(state, timer, out);

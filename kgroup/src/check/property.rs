@@ -90,7 +90,7 @@ fn do_executing_hold(world: &World) -> bool {
     world.routines.iter().enumerate().all(|(number, group)| {
         world.executes(number).is_none_or(|claim| {
             let mut locks = group.state.definition().locks().into_iter();
-            locks.all(|device| world.holder(device) == Some(claim))
+            locks.all(|device| world.holder(device) == Some(claim) || !world.is_open(device))
         })
     })
 }

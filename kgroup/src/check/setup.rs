@@ -90,6 +90,8 @@ pub struct Setup {
     pub may_change: &'static [Who],
     /// The number of leaders that are replaced in all.
     pub takeovers: u8,
+    /// True if a cluster's group may lose its memory and begin anew, in place of a replaced leader.
+    pub begins_anew: bool,
     /// True if time passes between a proposal and its decision: another leader may begin meanwhile,
     /// and then it may be decided later, or never.
     pub delays: bool,
@@ -178,6 +180,7 @@ impl Setup {
             changes: None,
             may_change: &[],
             takeovers: 0,
+            begins_anew: false,
             delays: false,
             network: Network::Remembers,
             attempts: 2,

@@ -116,6 +116,29 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds("a definition changes, two routines", 252_737, EDITIONS),
+        holds("a cluster begins anew, a loss", 0, ANEW),
+        holds("a cluster begins anew, late messages", 0, LATE),
+        holds(
+            "a cluster begins anew, commands that are given once",
+            0,
+            Setup {
+                routines: ONCE,
+                ..ANEW
+            },
+        ),
+        holds(
+            "a cluster begins anew, a clause becomes true",
+            0,
+            Setup {
+                changes: Some(0),
+                ..anew(lossy(Setup::of(2, SENSES), 1))
+            },
+        ),
+        holds(
+            "a cluster begins anew, two devices, two tries",
+            0,
+            optimistic(anew(lossy(Setup::of(2, HALF), 0))),
+        ),
         holds(
             "a clause becomes true, a loss, another leader, delays",
             80_085,
@@ -174,6 +197,19 @@ pub(super) const EDITIONS: Setup = Setup {
     network: Network::Loses(0),
     ..Setup::of(2, EDITED)
 };
+
+/// The group of a cluster loses its memory at any moment, and begins anew.
+const fn anew(setup: Setup) -> Setup {
+    Setup {
+        begins_anew: true,
+        takeovers: 1,
+        ..setup
+    }
+}
+
+pub(super) const ANEW: Setup = anew(lossy(Setup::of(1, ONE), 1));
+
+const LATE: Setup = anew(Setup::of(1, ONE));
 
 const ONCE: &[Plan] = &[
     Plan {

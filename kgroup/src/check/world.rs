@@ -1,5 +1,6 @@
 //! Groups and devices, and their possible next actions.
 
+mod anew;
 mod editions;
 mod possible;
 mod steps;
@@ -76,6 +77,8 @@ pub struct World {
     adopted: [u32; 2],
     /// The occurrence that each clock shows: at first 0, which starts nothing.
     pub(super) clocks: [u64; CLOCKS.len()],
+    /// True if a cluster's group has begun anew.
+    pub(super) has_begun_anew: bool,
     pub(super) watch: Watch,
     /// The last action.
     pub(super) last: Untracked<Option<(Action, Option<Letter>)>>,
@@ -95,17 +98,12 @@ pub(super) enum Action {
     Reports(u64),
     Clock(usize),
     Adopts,
+    BeginsAnew(usize),
 }
 
 impl World {
     pub(super) fn new(setup: Setup) -> Self {
-        let rules = setup.rules.iter();
-        let of_devices: Vec<_> = rules
-            .filter_map(|it| match *it {
-                Rule::Device(rule) => Some(rule),
-                Rule::Routine(_) => None,
-            })
-            .collect();
+        let of_devices = of_devices(&setup);
         let rules = of_routines(&setup);
         let clusters = if setup.one_cluster { 1 } else { setup.devices };
         let cluster = |number| {
@@ -131,6 +129,7 @@ impl World {
             },
             changes: setup.changes,
             adopted: [0; 2],
+            has_begun_anew: false,
             clocks: [0; CLOCKS.len()],
             watch: Watch {
                 steps: setup.routines.iter().map(|_| None).collect(),
@@ -237,6 +236,12 @@ impl World {
         self.clusters.get(cluster)?.state.holder(device)
     }
 
+    /// Returns false for a device that no claim can get, as its group has begun anew.
+    pub(super) fn is_open(&self, device: NodeId) -> bool {
+        let cluster = self.cluster_of(device).and_then(|it| self.clusters.get(it));
+        cluster.is_some_and(|it| it.state.is_open(device))
+    }
+
     /// The claim under which a routine executes.
     pub(super) fn executes(&self, number: usize) -> Option<Claim> {
         let state = &self.routines.get(number)?.state;
@@ -269,7 +274,8 @@ impl World {
             | Action::Changes(_)
             | Action::Reports(_)
             | Action::Clock(_)
-            | Action::Adopts => None,
+            | Action::Adopts
+            | Action::BeginsAnew(_) => None,
         };
         self.last = Untracked(Some((action, letter.cloned())));
     }
@@ -304,6 +310,9 @@ impl World {
             }
             Action::Cluster(number, seat, timer) => {
                 self.with_cluster(number, seat, |group| group.tick(seat, timer));
+                if timer == devices::Timer::Ping {
+                    self.follows(number, seat);
+                }
             }
             Action::Does(number, at) => {
                 let Some(thing) = self.things.get_mut(number) else {
@@ -332,6 +341,10 @@ impl World {
                 }
             }
             Action::Adopts => self.adopts(),
+            Action::BeginsAnew(number) => {
+                self.takeovers -= 1;
+                self.begins_anew(number);
+            }
             Action::Clock(clock) => {
                 if let Some(shown) = self.clocks.get_mut(clock) {
                     *shown += 1;
@@ -427,6 +440,16 @@ impl Machine for World {
         }
         Ok(())
     }
+}
+
+fn of_devices(setup: &Setup) -> Vec<devices::Published> {
+    let rules = setup.rules.iter();
+    rules
+        .filter_map(|it| match *it {
+            Rule::Device(rule) => Some(rule),
+            Rule::Routine(_) => None,
+        })
+        .collect()
 }
 
 fn of_routines(setup: &Setup) -> Vec<crate::routines::Published> {

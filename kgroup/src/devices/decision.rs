@@ -80,6 +80,10 @@ pub enum Decision {
     Exited,
     /// The routine holds, awaits and watches the device no more.
     Forgotten(GroupId),
+    /// The cluster has the routine's answer about its claim.
+    Reclaimed(GroupId),
+    /// Claims can get the device.
+    Opened,
     /// Nothing changed: the update follows an older generation of the site than the state does.
     Outdated,
     /// Nothing changed: the update is late, or repeats the known state.
@@ -87,9 +91,10 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns true if the group follows a later site.
+    /// Returns true if the group follows its site more closely.
     pub(crate) const fn is_edit(self) -> bool {
-        matches!(self, Self::Entered | Self::Exited | Self::Forgotten(_))
+        let is_edit = matches!(self, Self::Entered | Self::Exited | Self::Forgotten(_));
+        is_edit || matches!(self, Self::Reclaimed(_))
     }
 }
 
@@ -141,6 +146,8 @@ impl Verdict {
             | Decision::Entered
             | Decision::Exited
             | Decision::Forgotten(_)
+            | Decision::Reclaimed(_)
+            | Decision::Opened
             | Decision::Outdated
             | Decision::Nothing => return None,
         };

@@ -36,6 +36,8 @@ pub(super) struct Device {
     pub(super) act: Option<Act>,
     /// In the order of their ids.
     pub(super) watchers: Vec<GroupId>,
+    /// False until it is known which claim holds it: the cluster has begun anew.
+    pub(super) is_open: bool,
 }
 
 impl Device {
@@ -48,6 +50,7 @@ impl Device {
             status: Status::default(),
             act: None,
             watchers: Vec::new(),
+            is_open: true,
         }
     }
 
@@ -57,6 +60,18 @@ impl Device {
         let around = self.around(terms);
         let before = self.status.version;
         let (decision, granted) = match *update {
+            Update::Lock { .. } | Update::Act { .. } if !self.is_open => (Decision::Waits, None),
+            Update::Reclaim { claim, given, .. } => match self.judge(update, terms) {
+                Some(decision) => (decision, None),
+                None => (self.reclaim(claim, given, terms), None),
+            },
+            Update::Open { .. } => match self.judge(update, terms) {
+                Some(decision) => (decision, None),
+                None => {
+                    self.is_open = true;
+                    (Decision::Opened, None)
+                }
+            },
             Update::Lock {
                 claim,
                 patience,
@@ -178,7 +193,9 @@ impl Device {
             | Update::Settled { .. }
             | Update::Enter { .. }
             | Update::Exit { .. }
-            | Update::Forget { .. } => {
+            | Update::Forget { .. }
+            | Update::Reclaim { .. }
+            | Update::Open { .. } => {
                 debug_assert!(false, "these are taken elsewhere");
                 Decision::Nothing
             }
@@ -242,7 +259,7 @@ impl Device {
 
     /// The number below those of its commands, and of the versions of its status. A device that comes
     /// back to a cluster gets higher ones than before.
-    fn base(&self) -> u64 {
+    pub(super) fn base(&self) -> u64 {
         u64::from(self.since) << u32::BITS
     }
 
@@ -260,6 +277,11 @@ impl Device {
         let Terms { limits, rules, .. } = terms;
         let around = self.around(terms);
         match *update {
+            Update::Lock { .. } | Update::Act { .. } if !self.is_open => Some(Decision::Waits),
+            Update::Reclaim { claim, given, .. } => self.judge_reclaim(claim, given),
+            // A host of the former beginning may still carry a command out.
+            Update::Open { .. } if self.is_open => Some(Decision::Nothing),
+            Update::Open { .. } => self.acts().then_some(Decision::Waits),
             Update::Lock {
                 claim,
                 patience,
@@ -377,7 +399,7 @@ impl Device {
         act.filter(|it| it.number == number && it.turn == turn && !it.is_settled)
     }
 
-    fn around(&self, terms: Terms) -> Around {
+    pub(super) fn around(&self, terms: Terms) -> Around {
         Around {
             limits: terms.limits,
             rules: terms.rules,

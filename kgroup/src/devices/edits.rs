@@ -8,6 +8,8 @@
 //! The leader proposes one update at a time, the next one when that is applied, and again at each
 //! [`Timer::Ping`](super::Timer::Ping).
 
+use alloc::vec::Vec;
+
 use selvedge_core::{Member, NodeId};
 use selvedge_groups::GroupId;
 
@@ -27,6 +29,8 @@ pub struct Listed<'a> {
     pub devices: &'a [NodeId],
     /// Returns true for a routine of the site.
     pub has_routine: &'a dyn Fn(GroupId) -> bool,
+    /// Returns the routines of which a run may hold a device.
+    pub routines_of: &'a dyn Fn(NodeId) -> Vec<GroupId>,
 }
 
 /// The first update by which a state would follow a site more closely.
@@ -63,6 +67,7 @@ impl DeviceLeader {
         if site.generation >= state.generation() {
             out.extend(next_edit(state, site).map(Effect::Propose));
         }
+        self.reclaim(state, site, out);
     }
 
     /// The site of this node does not have the routine that asks. If the routine is of a later site, it
@@ -102,6 +107,9 @@ impl DeviceLeader {
         }
         out.push(Effect::Event(Event::Ping { device }));
         self.arm(Timer::Unanswered, out);
+        if let Some(act) = state.act(device) {
+            self.on_found(device, act, out);
+        }
     }
 
     /// A routine was removed.

@@ -88,6 +88,13 @@ impl Lock {
         self.pass(around.acts)
     }
 
+    /// A claim of a former beginning of the cluster holds the device again, unless another one does.
+    /// O(log(routines)).
+    pub(super) fn regain(&mut self, claim: Claim, around: Around) {
+        self.holder.get_or_insert(claim);
+        self.mark(claim, false, around);
+    }
+
     /// Releases all that a routine has here, without a mark: the claim to which the lock passes on.
     /// O(routines + queue).
     pub(super) fn forget(&mut self, routine: GroupId, around: Around) -> Option<Claim> {

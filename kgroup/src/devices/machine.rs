@@ -109,6 +109,7 @@ impl DeviceLeader {
             }
             Decision::Entered | Decision::Exited => self.on_listed(state, device, out),
             Decision::Forgotten(routine) => self.on_forgotten(routine, device),
+            Decision::Reclaimed(_) => self.on_reclaimed(device, verdict.decision),
             Decision::NoDevice
             | Decision::Granted(_)
             | Decision::Queued(_)
@@ -118,6 +119,7 @@ impl DeviceLeader {
             | Decision::Waits
             | Decision::Waited { .. }
             | Decision::Observed
+            | Decision::Opened
             | Decision::Outdated
             | Decision::Nothing => {}
         }
@@ -206,7 +208,11 @@ impl DeviceLeader {
                 let question = (from, device, claim, step);
                 return self.on_question(state, question, out);
             }
-            Request::Store(_) | Request::Trigger(_) | Request::Due(_) => return, // For other leaders.
+            // For other leaders.
+            Request::Store(_)
+            | Request::Trigger(_)
+            | Request::Due(_)
+            | Request::Progress { .. } => return,
         };
         self.remember(routine, from);
         let Some(verdict) = state.judge(&update) else {
@@ -236,6 +242,9 @@ impl DeviceLeader {
         let Some(status) = state.status(device).cloned() else {
             return self.lacks(to, device, out); // It left meanwhile.
         };
+        if !state.is_open(device) {
+            return; // It is asked again.
+        }
         let answer = if state.is_held_by(device, claim) {
             Answer::Read {
                 device,

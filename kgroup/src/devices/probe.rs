@@ -8,6 +8,7 @@ use selvedge_groups::GroupId;
 use selvedge_routine::State;
 
 use super::device::is_news;
+use super::reclaim::Reclaim;
 use super::update::Update;
 use crate::{Outcome, Status};
 
@@ -29,6 +30,8 @@ pub(super) struct Probe {
     reports: VecDeque<Report>,
     /// The version of the status behind which the first one is proposed.
     after: u64,
+    /// The answers of routines, while the device is closed.
+    pub(super) reclaim: Reclaim,
 }
 
 /// A command that this leader handles.

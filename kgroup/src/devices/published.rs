@@ -19,6 +19,9 @@ pub enum Published {
     /// An update counts, however old the generation of the site is that it follows. The paper is silent
     /// about sites that change.
     AnyGeneration,
+    /// A cluster that has begun anew grants its devices at once. The paper is silent about groups that lose
+    /// their memory.
+    ForgetsLocks,
 }
 
 selvedge_core::published_rules! {
@@ -26,4 +29,5 @@ selvedge_core::published_rules! {
     unlabelled Unlabelled
     notified_once ToldOnce
     any_generation AnyGeneration
+    forgets_locks ForgetsLocks
 }

@@ -49,12 +49,14 @@ impl Devices {
         }
     }
 
-    /// A cluster without devices, after so many beginnings of which the memory was lost: commands and
-    /// statuses have higher numbers than all before.
+    /// A cluster without devices, after so many beginnings of which the memory was lost, the last one in
+    /// this generation of the site or a former one. Commands and statuses have higher numbers than all before,
+    /// and devices are [closed](Self::is_open) when they enter.
     #[must_use]
-    pub fn begun_again(limits: Limits, before: u64) -> Self {
+    pub fn begun_again(limits: Limits, before: u64, generation: u32) -> Self {
         Self {
             before: u32::try_from(before).unwrap_or(u32::MAX),
+            generation: if before > 0 { generation } else { 0 },
             ..Self::new([], limits)
         }
     }
@@ -93,6 +95,13 @@ impl Devices {
     #[must_use]
     pub fn status(&self, device: NodeId) -> Option<&Status> {
         Some(&self.device(device)?.status)
+    }
+
+    /// Returns false for a device of a cluster that has begun anew, until its routines have answered whether
+    /// they hold it. No claim gets it before that. O(log n).
+    #[must_use]
+    pub fn is_open(&self, device: NodeId) -> bool {
+        self.device(device).is_some_and(|it| it.is_open)
     }
 
     /// The claim that holds a device. O(log n).
@@ -145,7 +154,9 @@ impl Devices {
         }
         let decision = match (update, self.device(id)) {
             // A host may still carry the command out: no claim has the device elsewhere meanwhile.
-            (Update::Exit { .. }, Some(device)) if device.acts() => Decision::Waits,
+            (Update::Exit { .. }, Some(device)) if device.acts() || !device.is_open => {
+                Decision::Waits
+            }
             (Update::Enter { .. }, None) | (Update::Exit { .. }, Some(_)) => return None,
             (Update::Enter { .. }, Some(_)) | (Update::Exit { .. }, None) => Decision::Nothing,
             (_, None) => Decision::NoDevice,
@@ -191,7 +202,12 @@ impl Devices {
         match (self.place(id), update) {
             (Err(at), Update::Enter { .. }) => {
                 let since = generation.saturating_add(self.before);
-                self.devices.insert(at, Device::new(id, since));
+                let device = Device::new(id, since);
+                let device = match self.before == 0 || self.rules.forgets_locks() {
+                    true => device,
+                    false => device.closed(),
+                };
+                self.devices.insert(at, device);
                 Verdict::new(id, Decision::Entered)
             }
             (Ok(at), Update::Exit { .. }) => {

@@ -133,6 +133,23 @@ pub enum Update {
         /// The routine.
         routine: GroupId,
     },
+    /// A routine's answer to a cluster that has begun anew.
+    Reclaim {
+        /// The device.
+        device: NodeId,
+        /// The latest claim of the routine.
+        claim: Claim,
+        /// The number of steps that are over, or may not be given again, if the claim holds the device. `None` if the
+        /// claim is over.
+        given: Option<u16>,
+    },
+    /// All routines of the site have answered.
+    Open {
+        /// The generation of the site.
+        generation: u32,
+        /// The device.
+        device: NodeId,
+    },
 }
 
 impl Update {
@@ -151,7 +168,9 @@ impl Update {
             | Self::Waited { device, .. }
             | Self::Enter { device, .. }
             | Self::Exit { device, .. }
-            | Self::Forget { device, .. } => device,
+            | Self::Forget { device, .. }
+            | Self::Reclaim { device, .. }
+            | Self::Open { device, .. } => device,
         }
     }
 
@@ -160,7 +179,8 @@ impl Update {
         match *self {
             Self::Enter { generation, .. }
             | Self::Exit { generation, .. }
-            | Self::Forget { generation, .. } => Some(generation),
+            | Self::Forget { generation, .. }
+            | Self::Open { generation, .. } => Some(generation),
             Self::Lock { .. }
             | Self::Release { .. }
             | Self::Act { .. }
@@ -169,7 +189,8 @@ impl Update {
             | Self::Watch { .. }
             | Self::TakeOver { .. }
             | Self::Settled { .. }
-            | Self::Waited { .. } => None,
+            | Self::Waited { .. }
+            | Self::Reclaim { .. } => None,
         }
     }
 }

@@ -7,7 +7,7 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use selvedge_core::{Member, NodeId, Span};
+use selvedge_core::{BoundedMap, Member, NodeId, Span};
 use selvedge_groups::GroupId;
 
 use super::published::Rules;
@@ -83,6 +83,10 @@ pub struct RoutineLeader {
     /// The clocks of voters, for each trigger of time: reports of which nothing is decided.
     pub(super) clocks: BTreeMap<(u16, NodeId), Due>,
     pub(super) askers: Vec<(Member, TriggerId)>,
+    /// The leaders of clusters that ask for the run's progress, and their devices.
+    pub(super) questions: BoundedMap<u64, (Member, NodeId)>,
+    /// The number of the last question.
+    pub(super) last: u64,
     is_armed: bool,
     pub(super) rules: Rules,
     /// Under published rules: the devices that the last try is known to have got.
@@ -116,6 +120,8 @@ impl RoutineLeader {
             proposed: Vec::new(),
             clocks: BTreeMap::new(),
             askers: Vec::new(),
+            questions: BoundedMap::new(ASKERS_MAX),
+            last: 0,
             is_armed: false,
             rules: Rules::default(),
             acquired: BTreeSet::new(),
@@ -212,12 +218,17 @@ impl RoutineLeader {
         request: &Request,
         out: &mut Out,
     ) {
-        let Request::Trigger(id) = *request else {
-            return; // Meant for a group of another kind: the plans differ.
-        };
         if !state.is_defined() {
             return; // It is asked again.
         }
+        let id = match *request {
+            Request::Trigger(id) => id,
+            Request::Progress { device } => {
+                self.watch_again(state, device, out);
+                return self.on_question(from, device, out);
+            }
+            _ => return, // Meant for a group of another kind: the plans differ.
+        };
         if !state.is_due(&Update::Trigger(id)) {
             return notify(from, id, out);
         }
@@ -279,7 +290,8 @@ impl RoutineLeader {
             | Answer::Status { .. }
             | Answer::Triggered(_)
             | Answer::Counted(_)
-            | Answer::Store(_) => {}
+            | Answer::Store(_)
+            | Answer::Progress { .. } => {}
         }
         self.arm(out);
     }
@@ -349,6 +361,14 @@ impl RoutineLeader {
             version,
         };
         self.ask_of(device, seen, out);
+    }
+
+    /// The cluster of a device has begun anew, and has forgotten who watches.
+    fn watch_again(&mut self, state: &RoutineState, device: NodeId, out: &mut Out) {
+        if state.observed(device).is_some() && self.has_group(device) {
+            self.unwatched.insert(device);
+            self.arm(out);
+        }
     }
 
     fn watch(&self, out: &mut Out) {
@@ -485,6 +505,8 @@ const fn device_of(answer: &Answer) -> Option<NodeId> {
         | Answer::Read { device, .. }
         | Answer::Status { device, .. }
         | Answer::NoDevice { device, .. } => Some(device),
-        Answer::Triggered(_) | Answer::Counted(_) | Answer::Store(_) => None,
+        Answer::Triggered(_) | Answer::Counted(_) | Answer::Store(_) | Answer::Progress { .. } => {
+            None
+        }
     }
 }

@@ -225,11 +225,11 @@ fn forget(house: &mut Building, group: GroupId) {
 }
 
 #[test]
-fn a_cluster_that_begins_anew_frees_its_devices_and_they_answer_again() {
+fn a_run_keeps_its_device_while_the_cluster_begins_anew_and_then_the_device_passes_on() {
     let mut house = house(
         NODES as u64,
         [
-            holding(&[1, 1], "on", Span::secs(600)),
+            holding(&[1, 1], "on", Span::secs(60)),
             switching(&[1], "off"),
         ],
     );
@@ -253,13 +253,45 @@ fn a_cluster_that_begins_anew_frees_its_devices_and_they_answer_again() {
     house.net.command(0, Command::BeginAnew(cluster)).unwrap();
     house.run(Span::secs(20));
     house.trigger(1, 1, 1);
-    house.run(Span::secs(20));
+    house.run(Span::secs(10));
+    // The former beginning granted it to the first routine.
+    assert_eq!(holder(&house, 1), Some(Site::routine(0)));
+    house.run(Span::secs(120));
     assert_eq!(values(&house, 1).last().unwrap(), "off");
     let after = act(&house);
     assert!(
         after.0 > before.0 && after.1 > before.1,
         "{before:?} {after:?}"
     );
+}
+
+#[test]
+fn a_cluster_and_a_routine_begin_anew_by_themselves() {
+    for of_routine in [false, true] {
+        let routines = [switching(&[1], "on"), switching(&[1], "off")];
+        let mut house = house(NODES as u64, routines);
+        house.trigger(0, 0, 1);
+        house.run(Span::secs(5));
+        assert_eq!(values(&house, 1), ["on"]);
+        let group = match of_routine {
+            true => Site::routine(1),
+            false => present(&house).cluster_of(device(1)).unwrap(),
+        };
+        forget(&mut house, group);
+        assert!(house.leader(group).is_empty(), "it has its memory");
+        for epoch in 3..=7 {
+            for at in 0..NODES {
+                house.net.command(at, Command::SetEpoch(epoch)).unwrap();
+            }
+            house.run(Span::secs(20));
+        }
+        let is_anew =
+            |it: &Event| matches!(it, Event::Groups(groups::Event::BegunAnew(it)) if *it == group);
+        assert!(house.events.iter().any(|it| is_anew(&it.2)));
+        house.trigger(3, 1, 2);
+        house.run(Span::secs(20));
+        assert_eq!(values(&house, 1), ["on", "off"]);
+    }
 }
 
 #[test]

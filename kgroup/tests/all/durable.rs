@@ -182,6 +182,7 @@ fn marks_of(node: &Kgroup) -> Vec<(GroupId, u64)> {
         let group = fact.group()?;
         let left = match fact {
             Fact::Left { configuration, .. } => configuration.number,
+            Fact::Ended { number, .. } => number,
             Fact::Began { .. } | Fact::Site { .. } | Fact::Base { .. } | Fact::Replica { .. } => 0,
         };
         let mark = groups.replica(group).map_or(left, |it| it.mark().max(left));

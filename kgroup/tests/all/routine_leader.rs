@@ -179,7 +179,9 @@ fn named(request: &Request) -> (&'static str, u64) {
         Request::Watch { device, .. } => ("watch", device.0),
         Request::Seen { device, .. } => ("seen", device.0),
         Request::Read { device, .. } => ("read", device.0),
-        Request::Trigger(_) | Request::Due(_) | Request::Store(_) => panic!("{request:?}"),
+        Request::Trigger(_) | Request::Due(_) | Request::Store(_) | Request::Progress { .. } => {
+            panic!("{request:?}")
+        }
     }
 }
 

@@ -33,6 +33,8 @@ impl World {
         let clocks = (0..self.clocks.len()).filter(|it| self.may_go_on(*it));
         all.extend(clocks.map(Action::Clock));
         all.extend(self.may_adopt().then_some(Action::Adopts));
+        let anew = (0..self.clusters.len()).filter(|it| self.may_begin_anew(*it));
+        all.extend(anew.map(Action::BeginsAnew));
         all
     }
 
@@ -55,7 +57,7 @@ impl World {
                 };
                 for (seat, node) in group.seats.iter().enumerate() {
                     let timers = node.iter().flat_map(|it| it.timers.iter().copied());
-                    let may = timers.filter(|it| self.may_tick_in_cluster(*it));
+                    let may = timers.filter(|it| self.may_tick_in_cluster(number, *it));
                     all.extend(may.map(|timer| Action::Cluster(number, seat, timer)));
                 }
                 (group.pending.len(), group.present)
@@ -94,11 +96,13 @@ impl World {
         decided && self.things.iter().all(|it| it.notified.is_empty())
     }
 
-    fn may_tick_in_cluster(&self, timer: devices::Timer) -> bool {
+    fn may_tick_in_cluster(&self, number: usize, timer: devices::Timer) -> bool {
         match timer {
             devices::Timer::Resend => self.may_resend(),
             devices::Timer::Act(_) => self.takeovers < self.setup.takeovers && self.is_settled(),
-            devices::Timer::Ping | devices::Timer::Unanswered => false,
+            // Questions to routines are repeated at each.
+            devices::Timer::Ping => self.may_resend() && self.is_closed(number),
+            devices::Timer::Unanswered => false,
         }
     }
 

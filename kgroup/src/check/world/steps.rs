@@ -24,6 +24,7 @@ impl World {
             Who::Cluster(number) => {
                 let seat = self.clusters.get(number).map_or(0, |it| it.present);
                 self.with_cluster(number, seat, Group::apply);
+                self.follows(number, seat);
             }
         }
     }
@@ -97,8 +98,8 @@ impl World {
                     })
                 });
             }
-            (Who::Cluster(_), Body::Answers { .. }) => {
-                debug_assert!(false, "clusters ask no other group");
+            (Who::Cluster(number), Body::Answers { group: of, answer }) => {
+                self.progresses(number, seat, of, &answer);
             }
         }
     }
@@ -119,6 +120,9 @@ impl World {
             return;
         };
         let effects = call(group);
+        for node in group.seats.iter_mut().flatten() {
+            node.leader.forget_questions();
+        }
         let own = routine_group(number);
         for effect in effects {
             self.send(own, seat, effect);
@@ -182,11 +186,13 @@ impl World {
         let Some(instance) = executing.map(|it| it.instance) else {
             return;
         };
+        let may_repeat = self.may_repeat(routine);
         if let Some(last) = self.watch.steps.get_mut(routine) {
             // The same decision may be carried out again.
             let is_next = match *last {
                 Some((run, at, by)) if run == instance => {
-                    step == at + 1 || step == at && number == by
+                    let is_same = number == by || may_repeat;
+                    step == at + 1 || step == at && is_same
                 }
                 _ => step == 0,
             };

@@ -387,6 +387,8 @@ fn with_site<T>(
         generation: u32::try_from(generation).unwrap_or(u32::MAX),
         devices: &devices,
         has_routine: &has_routine,
+        // No cluster begins anew here.
+        routines_of: &|_| Vec::new(),
     }))
 }
 

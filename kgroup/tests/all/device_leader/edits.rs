@@ -13,6 +13,7 @@ fn sync(bench: &mut Bench, generation: u32, devices: &[NodeId]) {
         generation,
         devices,
         has_routine: &has_routine,
+        routines_of: &|_| vec![],
     };
     bench.call(|leader, state, out| leader.sync(state, &site, out));
 }

@@ -158,7 +158,7 @@ fn what_a_site_has_in_generation_0_is_founding() {
     assert_eq!(founding, [true, false, true, false, false]);
     let begins = |group| match site.is_founding(group) {
         true => site.begin(group),
-        false => GroupState::begin_later(&site, group, 0),
+        false => GroupState::begin_later(&site, group, 0, 0),
     };
     let held = |group| match begins(group) {
         Some(GroupState::Devices(devices)) => devices.ids().collect::<Vec<_>>(),

@@ -1,0 +1,67 @@
+//! A routine's answers to clusters that have begun anew.
+
+use selvedge_core::{Member, NodeId};
+use selvedge_groups::GroupId;
+
+use super::machine::{ASKERS_MAX, Out, RoutineLeader};
+use super::{RoutineState, Stage};
+use crate::effect::Effect;
+use crate::message::Progress;
+use crate::{Answer, Claim, Delivery};
+
+impl RoutineState {
+    /// The progress of its run, as far as it concerns a device.
+    pub(super) fn progress(&self, routine: GroupId, device: NodeId) -> Progress {
+        let last = Claim {
+            routine,
+            instance: self.instance(),
+            attempt: u32::MAX,
+        };
+        let is_used = self.definition().locks().contains(&device);
+        let Some(claim) = self.claim(routine).filter(|_| is_used) else {
+            return Progress::Over { claim: last };
+        };
+        match self.stage() {
+            Stage::NotTriggered | Stage::ReleasingLocks { .. } => Progress::Over { claim },
+            Stage::AcquiringLocks { .. } => Progress::Acquires { claim },
+            Stage::Executing { .. } => {
+                let step = self.step().unwrap_or(u16::MAX);
+                let is_once = self.definition().delivery(step) == Delivery::AtMostOnce;
+                let given = step.saturating_add(is_once.into());
+                Progress::Executes { claim, given }
+            }
+        }
+    }
+}
+
+impl RoutineLeader {
+    /// A cluster's leader asks. It is answered once the state is up to date.
+    pub(super) fn on_question(&mut self, from: Member, device: NodeId, out: &mut Out) {
+        let oldest = self.questions.nth(0).map(|it| *it.0);
+        if let Some(oldest) = oldest.filter(|_| self.questions.len() >= ASKERS_MAX) {
+            self.questions.remove(&oldest); // It is asked again.
+        }
+        self.last += 1;
+        let inserted = self.questions.insert(self.last, (from, device));
+        debug_assert!(inserted.is_ok(), "there is room");
+        out.push(Effect::Read(self.last));
+    }
+
+    /// No question waits, so their numbers may start from the beginning: for checks; their number of
+    /// states is bounded then.
+    #[cfg(feature = "check")]
+    pub(crate) fn forget_questions(&mut self) {
+        self.questions.retain(|_, _| false);
+        self.last = 0;
+    }
+
+    /// The state is up to date.
+    pub fn on_readable(&mut self, state: &RoutineState, read: u64, out: &mut Out) {
+        let Some((to, device)) = self.questions.remove(&read) else {
+            return; // Another question took its place.
+        };
+        let progress = state.progress(self.routine, device);
+        let answer = Answer::Progress { device, progress };
+        out.push(Effect::Answer { to, answer });
+    }
+}
