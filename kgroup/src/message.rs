@@ -123,8 +123,9 @@ pub enum Request {
         /// The generation of the site from which it asks.
         generation: u32,
     },
-    /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, and by
-    /// [`Answer::Over`] if the claim does not hold the device.
+    /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, by
+    /// [`Answer::Over`] if the claim does not hold the device, and by [`Answer::Asleep`] each time that it is
+    /// asked while the device sleeps.
     Act {
         /// The device.
         device: NodeId,
@@ -261,6 +262,16 @@ pub enum Answer {
     Store(StoreAnswer),
     /// The routine's leader has the report of a clock; it may fail before the group decides.
     Counted(Due),
+    /// The command is given when its device, which sleeps, wakes and reports. The leader that answers may fail
+    /// before that.
+    Asleep {
+        /// The device.
+        device: NodeId,
+        /// The claim.
+        claim: Claim,
+        /// The index of the command in the routine.
+        step: u16,
+    },
 }
 
 impl Request {
@@ -299,7 +310,8 @@ impl Answer {
             | Self::Over { claim, .. }
             | Self::Released { claim, .. }
             | Self::Acted { claim, .. }
-            | Self::Read { claim, .. } => Some(claim.routine),
+            | Self::Read { claim, .. }
+            | Self::Asleep { claim, .. } => Some(claim.routine),
             Self::Status { routine, .. } => Some(*routine),
             Self::NoDevice { .. } | Self::Triggered(_) | Self::Store(_) | Self::Counted(_) => None,
         }

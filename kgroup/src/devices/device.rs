@@ -36,6 +36,8 @@ pub(super) struct Device {
     pub(super) act: Option<Act>,
     /// In the order of their ids.
     pub(super) watchers: Vec<GroupId>,
+    /// The time for which it has not reported, while it sleeps. The next leader continues from this value.
+    pub(super) silent: Span,
 }
 
 impl Device {
@@ -48,6 +50,7 @@ impl Device {
             status: Status::default(),
             act: None,
             watchers: Vec::new(),
+            silent: Span::ZERO,
         }
     }
 
@@ -98,6 +101,7 @@ impl Device {
             | Update::Watch { .. }
             | Update::TakeOver { .. }
             | Update::Waited { .. }
+            | Update::Silent { .. }
             | Update::Enter { .. }
             | Update::Exit { .. } => {
                 let decision = self.judge(update, terms);
@@ -171,6 +175,10 @@ impl Device {
                     act.waited = waited;
                 }
                 Decision::Waited { number }
+            }
+            Update::Silent { silent, .. } => {
+                self.silent = silent;
+                Decision::Silent
             }
             Update::Lock { .. }
             | Update::Release { .. }
@@ -330,6 +338,9 @@ impl Device {
             Update::Forget { routine, .. } => {
                 let is_known = self.routines().any(|it| it == routine);
                 (!is_known).then_some(Decision::Nothing)
+            }
+            Update::Silent { after, silent, .. } => {
+                (after != self.silent || after == silent).then_some(Decision::Nothing)
             }
             // Taken by the cluster.
             Update::Enter { .. } | Update::Exit { .. } => Some(Decision::Nothing),

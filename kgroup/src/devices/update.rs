@@ -133,6 +133,15 @@ pub enum Update {
         /// The routine.
         routine: GroupId,
     },
+    /// The time for which a device that sleeps has not reported. Refused if another time was decided by now.
+    Silent {
+        /// The device.
+        device: NodeId,
+        /// The time that was decided before.
+        after: Span,
+        /// The time, including the leaders before.
+        silent: Span,
+    },
 }
 
 impl Update {
@@ -151,7 +160,8 @@ impl Update {
             | Self::Waited { device, .. }
             | Self::Enter { device, .. }
             | Self::Exit { device, .. }
-            | Self::Forget { device, .. } => device,
+            | Self::Forget { device, .. }
+            | Self::Silent { device, .. } => device,
         }
     }
 
@@ -169,7 +179,8 @@ impl Update {
             | Self::Watch { .. }
             | Self::TakeOver { .. }
             | Self::Settled { .. }
-            | Self::Waited { .. } => None,
+            | Self::Waited { .. }
+            | Self::Silent { .. } => None,
         }
     }
 }

@@ -98,7 +98,7 @@ impl World {
         match timer {
             devices::Timer::Resend => self.may_resend(),
             devices::Timer::Act(_) => self.takeovers < self.setup.takeovers && self.is_settled(),
-            devices::Timer::Ping | devices::Timer::Unanswered => false,
+            devices::Timer::Ping | devices::Timer::Unanswered | devices::Timer::Wake(_) => false,
         }
     }
 

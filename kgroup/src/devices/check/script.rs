@@ -220,7 +220,8 @@ impl Script {
             | Answer::Read { .. }
             | Answer::Triggered(_)
             | Answer::Counted(_)
-            | Answer::Store(_) => {}
+            | Answer::Store(_)
+            | Answer::Asleep { .. } => {}
         }
     }
 
