@@ -148,6 +148,14 @@ pub enum ConfigError {
         /// The number of bytes.
         length: usize,
     },
+    /// The wake interval of a device is out of its range.
+    #[error("device {device:?}: {error}")]
+    WakeInterval {
+        /// The device.
+        device: NodeId,
+        /// The range.
+        error: OutOfRange,
+    },
 }
 
 impl Config {

@@ -11,6 +11,9 @@
 //! | a command whose claim is released before its outcome is decided ends as unknown: it is not given again, and the device is held until no host can execute it | the same |
 //! | a device that all routines have released is free, and no claim waits for it (theorem 5) | the leader receives the outcome of each command, or its time ends; leaders may change as often as they like, if they lead long enough to decide something |
 //! | a routine that watches a device receives its latest status in the end (erratum G8) | the cluster has a leader, and messages get through infinitely often |
+//! | a device that sleeps is pinged by no leader, and each command to it is given behind a report that it sent to the leader that gives it | its site is the one of the leader's node |
+//! | a command waits for a device that sleeps, and is given once it reports | the routine repeats its request; what is proposed behind the report is decided |
+//! | a device that sleeps is up while it reports in time, and down after so many intervals without a report (below) | each leader leads for ten seconds, or a 32nd of the interval if that is less |
 //! | memory is bounded: [`Limits`]; a claim, a routine or a watch beyond them is refused | |
 //!
 //! Not promised:
@@ -28,6 +31,25 @@
 //!   first command; before that it has seen no higher ticket, and executes it.
 //! - That a routine receives each status: of reports in close succession only the last one is certain to
 //!   arrive.
+//!
+//! - That a command to a device that sleeps is given behind the next report: where the leader changes between the
+//!   report and the decision, it waits for the one after that. Meanwhile its routine holds all its devices.
+//! - That a device listens until the command is decided. Its host reports a failure if it does not.
+//!
+//! # Devices that sleep
+//!
+//! A device on a battery, such as a radiator valve, sleeps most of the time: an intermittently connected device. It
+//! wakes at an interval, reports, and listens for a short time. The site has the interval
+//! ([`Site::with_wake_interval`](crate::Site::with_wake_interval)).
+//!
+//! | subject | for such a device |
+//! |---|---|
+//! | up or down | down when it has not reported for [`misses`](Config::misses) + 1 intervals, and up again with its next report. The timers of leaders count, and the group decides the sum ([`Devices::silent`]), which is never more than the time that has passed; each leader adds at least half of the time for which it leads |
+//! | a command | proposed when the device reports, and given when it is decided. One command for each report: a device that listens for longer reports again after each command. The routine's leader receives [`Answer::Asleep`](crate::Answer::Asleep) each time that it asks, and its timeout begins anew |
+//! | a command to a device that is down | fails at once, and so does one that waited. So a routine waits for `misses` + 1 intervals at most, and twice as long where leaders change |
+//! | a command of a former leader | taken over, and given again where its [`Delivery`] allows, when the device reports |
+//! | a state that a condition asks for | that of the last report |
+//! | a run that [restarts](crate::routines::Retrigger::Restart) | does not wait for the device: the step ends as unknown, and its command is not given any more |
 //!
 //! # Why a device is held
 //!
@@ -71,6 +93,7 @@ mod reclaim;
 mod reports;
 mod state;
 mod update;
+mod wake;
 
 pub use act::{Act, Ticket};
 pub use config::{Config, ConfigError, Limits};

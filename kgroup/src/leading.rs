@@ -121,7 +121,8 @@ impl Leading {
                     devices::Timer::Unanswered,
                     devices::Timer::Resend,
                 ];
-                let all = all.into_iter().chain(acts);
+                let wakes = leader.sleepers().map(devices::Timer::Wake);
+                let all = all.into_iter().chain(acts).chain(wakes);
                 all.map(LeaderTimer::Devices).collect()
             }
             Self::Routine(_) => {
@@ -185,8 +186,14 @@ fn on_devices(
         routines_of: &routines_of,
     };
     match input {
-        LeaderInput::Leads => leader.on_leads(state, out),
-        LeaderInput::Site => leader.sync(state, &listed(), out),
+        LeaderInput::Leads => {
+            leader.follow_wake_intervals(state, site.wake_intervals(group), out);
+            leader.on_leads(state, out);
+        }
+        LeaderInput::Site => {
+            leader.follow_wake_intervals(state, site.wake_intervals(group), out);
+            leader.sync(state, &listed(), out);
+        }
         LeaderInput::Applied(Decided::Devices(verdict)) => {
             leader.on_applied(state, verdict, out);
             if verdict.decision.is_edit() {

@@ -4,7 +4,7 @@
 //!
 //! A [`Site`] lists the nodes and devices with their places, and the routines. Each cluster of near
 //! devices, each routine and each map has a *k-group*: 2f + 1 nodes that hold its state together.
-//! One of them leads: it pings devices, watches clauses, gets locks, gives commands. The groups
+//! One of them leads: it pings devices (but not those that [sleep](Site::with_wake_interval)), watches clauses, gets locks, gives commands. The groups
 //! themselves, which move from epoch to epoch, and the maps are those of [`selvedge_groups`].
 //! [`Kgroup`] is the part of one node in all of it.
 //!
@@ -155,6 +155,7 @@
 //! | [`Event::Site`] reports another site | talks to the devices of that: pings and commands name only those |
 //! | it begins, its clock or its zone is set, or a local day has begun | [`Command::SetClock`], if the site has triggers of time: before it lets timers that are due expire, for summer time may have ended. The host's rules decide about zones |
 //! | a leader emits [`devices::Event::Ping`] or [`Act`](devices::Event::Act) | asks the device, and reports its answer: [`Command::Reported`], [`Command::Acted`] |
+//! | a device that [sleeps](devices#devices-that-sleep) wakes and reports | [`Command::Reported`], at each node that receives it: the leader takes it, the others refuse it. [`devices::Event::Act`] follows at once if a command waits, and never otherwise; [`devices::Event::Ping`] never does |
 //! | membership reports a node | passes it on |
 //!
 //! A host that stores lets effects out behind the facts before them, through a
@@ -190,6 +191,7 @@
 //! | a trigger, the beginning and the end of a run, a step | a decision of the routine's group |
 //! | an occurrence of a trigger of time | a message of each member of the routine's group and its answer, and a decision; a message and its answer more for each trigger where a member enters, or its clock is set back |
 //! | a quiet device | a ping a period, and no message between nodes |
+//! | a device that sleeps | no ping; 6 decisions of the cluster's group for each wake interval of 10 minutes, and one more for each doubling; a message and its answer each [`resend`](routines::RoutineConfig::resend) while a command waits for it |
 //!
 //! # Features
 //!

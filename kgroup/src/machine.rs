@@ -280,7 +280,8 @@ impl Kgroup {
             | Answer::Acted { .. }
             | Answer::Read { .. }
             | Answer::Status { .. }
-            | Answer::NoDevice { .. } => {
+            | Answer::NoDevice { .. }
+            | Answer::Asleep { .. } => {
                 if let Some(routine) = answer.routine() {
                     return self.on(routine, LeaderInput::Notified(of, answer), cx);
                 }

@@ -123,8 +123,9 @@ pub enum Request {
         /// The generation of the site from which it asks.
         generation: u32,
     },
-    /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, and by
-    /// [`Answer::Over`] if the claim does not hold the device.
+    /// Has a device do something. Answered by [`Answer::Acted`] when the outcome is known, by
+    /// [`Answer::Over`] if the claim does not hold the device, and by [`Answer::Asleep`] each time that it is
+    /// asked while the device sleeps.
     Act {
         /// The device.
         device: NodeId,
@@ -297,6 +298,16 @@ pub enum Answer {
         /// The progress.
         progress: Progress,
     },
+    /// The command is given when its device, which sleeps, wakes and reports. The leader that answers may fail
+    /// before that.
+    Asleep {
+        /// The device.
+        device: NodeId,
+        /// The claim.
+        claim: Claim,
+        /// The index of the command in the routine.
+        step: u16,
+    },
 }
 
 impl Request {
@@ -339,7 +350,8 @@ impl Answer {
             | Self::Over { claim, .. }
             | Self::Released { claim, .. }
             | Self::Acted { claim, .. }
-            | Self::Read { claim, .. } => Some(claim.routine),
+            | Self::Read { claim, .. }
+            | Self::Asleep { claim, .. } => Some(claim.routine),
             Self::Status { routine, .. } => Some(*routine),
             Self::NoDevice { .. }
             | Self::Triggered(_)

@@ -3,12 +3,13 @@
 
 mod bytes;
 mod edit;
+mod wake;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_groups::registry::{Registration, Registry};
 use selvedge_groups::{
     self as groups, Begins, Cluster, GroupId, Node, Place, Plan, Selection, clusters, store::Store,
@@ -57,6 +58,8 @@ pub struct Site {
     /// The same devices by their clusters, none of which is empty.
     clusters: BTreeMap<u32, Cluster>,
     routines: BTreeMap<u32, Definition>,
+    /// Those of the devices that sleep.
+    wake_intervals: BTreeMap<NodeId, Span>,
     /// The lowest numbers that no cluster and no routine has had.
     next: (u32, u32),
     /// These numbers at the end of generation 0.
@@ -105,6 +108,7 @@ impl Site {
             clusters: grouped(&devices),
             devices,
             routines: BTreeMap::new(),
+            wake_intervals: BTreeMap::new(),
             next: (many, 0),
             founding: (many, 0),
         })

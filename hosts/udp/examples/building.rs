@@ -40,6 +40,9 @@ const HEATING: NodeId = NodeId(102);
 const BLINDS: NodeId = NodeId(103);
 const LAMP: NodeId = NodeId(104);
 
+/// The valve of the heating runs on a battery: it wakes at this interval. A real one takes some minutes.
+const WAKE_INTERVAL: Span = Span::secs(2);
+
 /// The site with which the building begins. Places are in centimetres.
 fn site() -> Result<Site, ConfigError> {
     // Node 5 runs on a battery: it takes a quarter of the work of another node.
@@ -59,6 +62,7 @@ fn site() -> Result<Site, ConfigError> {
         offset_ms: 0,
     });
     Site::new(selection, nodes, devices, 2)?
+        .with_wake_interval(HEATING, Some(WAKE_INTERVAL))?
         .with_routine(airing)?
         .with_routine(evening)
 }
@@ -136,11 +140,12 @@ impl Devices {
 /// Asks and commands the devices of the groups that this node leads, until it stops.
 async fn serve(node: Handle, devices: Devices) {
     let mut events = node.events_from_oldest();
+    let valve = tokio::spawn(wake(node.clone(), devices.clone()));
     loop {
         let event = match events.recv().await {
             Ok(observed) => observed.event,
             Err(RecvError::Lagged { .. }) => continue,
-            Err(RecvError::Closed) => return,
+            Err(RecvError::Closed) => return valve.abort(),
         };
         let NodeEvent::Groups(Event::Leader { event, .. }) = event else {
             continue;
@@ -155,6 +160,16 @@ async fn serve(node: Handle, devices: Devices) {
     }
 }
 // ANCHOR_END: serve
+
+// ANCHOR: wake
+/// Passes on the report of the valve when it wakes. Each node receives it, and all but the leader refuse it.
+async fn wake(node: Handle, devices: Devices) {
+    loop {
+        sleep(WAKE_INTERVAL.into()).await;
+        let _taken = node.reported(HEATING, devices.get(HEATING)).await.is_ok();
+    }
+}
+// ANCHOR_END: wake
 
 // ANCHOR: lamp
 /// Adds a lamp and a routine that switches it on, and returns the generation that has both.

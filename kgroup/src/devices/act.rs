@@ -65,6 +65,11 @@ impl Act {
         }
     }
 
+    /// Returns true if the leader of the next turn gives the command.
+    pub(super) const fn is_given_again(&self) -> bool {
+        matches!(self.delivery, Delivery::AtLeastOnce) && self.turn < LAST_GIVEN
+    }
+
     /// Starts the turn of another leader. The hold restarts if that leader gives the command again.
     pub(super) const fn take_over(&mut self, by: Member) {
         self.by = by;

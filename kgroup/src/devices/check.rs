@@ -387,7 +387,7 @@ fn may_tick(mesh: &Mesh, _: usize, timer: Tick) -> bool {
         Tick::Decide | Tick::Learn | Tick::Device | Tick::Finish => true,
         // Pings are for the unit tests: here a leader compares its group with the site then.
         Tick::Leader(Timer::Ping) => is_quiet() && cluster.is_some_and(Cluster::lags_behind),
-        Tick::Leader(Timer::Unanswered) => false,
+        Tick::Leader(Timer::Unanswered | Timer::Wake(_)) => false,
         Tick::Leader(Timer::Act(_)) => is_quiet() && cluster.is_some_and(|it| it.orders.is_empty()),
         Tick::Leader(Timer::Resend) | Tick::Resend => is_quiet(),
     }

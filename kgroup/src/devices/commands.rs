@@ -80,10 +80,12 @@ impl DeviceLeader {
             next: Span::ZERO,
         };
         self.wait(device, given, self.config.resend, out);
-        self.take_over(device, act, out);
+        if !self.gives_on_wake(device, act) {
+            self.take_over(device, act, out);
+        }
     }
 
-    fn take_over(&self, device: NodeId, act: &Act, out: &mut Out) {
+    pub(super) fn take_over(&self, device: NodeId, act: &Act, out: &mut Out) {
         out.push(Effect::Propose(Update::TakeOver {
             device,
             number: act.number,

@@ -70,8 +70,9 @@ pub struct Config {
     /// The time that an answer to a ping may take: above zero; two round trips to the device
     /// (section 4.1). Default 200 ms.
     pub ping_timeout: Span,
-    /// The number of unanswered pings in a row after which a device counts as down: from 1. Default
-    /// 1, as in the paper.
+    /// The number of unanswered pings in a row after which a device counts as down: from 1. One that
+    /// [sleeps](super#devices-that-sleep) is down after so many wake intervals and one more without a report.
+    /// Default 1, as in the paper.
     pub misses: u8,
     /// The wait for a routine to confirm a status, and for the group to decide on a report, before
     /// it is sent again: above zero. Default 500 ms.

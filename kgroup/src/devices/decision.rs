@@ -88,6 +88,8 @@ pub enum Decision {
     Outdated,
     /// Nothing changed: the update is late, or repeats the known state.
     Nothing,
+    /// The time without a report of a device that sleeps is another one.
+    Silent,
 }
 
 impl Decision {
@@ -149,7 +151,8 @@ impl Verdict {
             | Decision::Reclaimed(_)
             | Decision::Opened
             | Decision::Outdated
-            | Decision::Nothing => return None,
+            | Decision::Nothing
+            | Decision::Silent => return None,
         };
         Some((claim.routine, answer))
     }

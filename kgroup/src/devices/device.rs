@@ -38,6 +38,8 @@ pub(super) struct Device {
     pub(super) watchers: Vec<GroupId>,
     /// False until it is known which claim holds it: the cluster has begun anew.
     pub(super) is_open: bool,
+    /// The time for which it has not reported, while it sleeps. The next leader continues from this value.
+    pub(super) silent: Span,
 }
 
 impl Device {
@@ -51,6 +53,7 @@ impl Device {
             act: None,
             watchers: Vec::new(),
             is_open: true,
+            silent: Span::ZERO,
         }
     }
 
@@ -113,6 +116,7 @@ impl Device {
             | Update::Watch { .. }
             | Update::TakeOver { .. }
             | Update::Waited { .. }
+            | Update::Silent { .. }
             | Update::Enter { .. }
             | Update::Exit { .. } => {
                 let decision = self.judge(update, terms);
@@ -186,6 +190,10 @@ impl Device {
                     act.waited = waited;
                 }
                 Decision::Waited { number }
+            }
+            Update::Silent { silent, .. } => {
+                self.silent = silent;
+                Decision::Silent
             }
             Update::Lock { .. }
             | Update::Release { .. }
@@ -352,6 +360,9 @@ impl Device {
             Update::Forget { routine, .. } => {
                 let is_known = self.routines().any(|it| it == routine);
                 (!is_known).then_some(Decision::Nothing)
+            }
+            Update::Silent { after, silent, .. } => {
+                (after != self.silent || after == silent).then_some(Decision::Nothing)
             }
             // Taken by the cluster.
             Update::Enter { .. } | Update::Exit { .. } => Some(Decision::Nothing),

@@ -94,6 +94,7 @@ impl DeviceLeader {
         if let Ok(at) = self.place(device) {
             self.probes.remove(at);
             out.push(Effect::Disarm(Timer::Act(device)));
+            self.on_left(device, out);
         }
         self.awaited.retain(|it| *it != device);
         if state.status(device).is_none() {
@@ -101,6 +102,9 @@ impl DeviceLeader {
         }
         if let Err(at) = self.place(device) {
             self.probes.insert(at, (device, Probe::default()));
+        }
+        if self.sleepers.contains_key(&device) {
+            return self.count_anew(device, out);
         }
         if let Some(probe) = self.probe(device) {
             probe.is_asked = true;

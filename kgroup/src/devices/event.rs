@@ -12,13 +12,15 @@ use crate::Status;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Event {
-    /// Ping a device. The host reports the answer, and each state that the device sends unasked.
+    /// Ping a device. The host reports the answer, and each state that the device sends unasked. Never for a
+    /// device that [sleeps](super#devices-that-sleep).
     Ping {
         /// The device.
         device: NodeId,
     },
     /// Bring a device into a state, and report the outcome. The host carries no command out after
-    /// [`Config::act_timeout`](super::Config::act_timeout).
+    /// [`Config::act_timeout`](super::Config::act_timeout). For a device that
+    /// [sleeps](super#devices-that-sleep), as soon as it is decided behind a report.
     Act {
         /// The name of the command.
         ticket: Ticket,
@@ -53,6 +55,8 @@ pub enum Timer {
     Resend,
     /// A device has not reported the outcome of a command.
     Act(NodeId),
+    /// A device that sleeps has not reported.
+    Wake(NodeId),
 }
 
 /// The reason why a report was refused. Nothing changed.

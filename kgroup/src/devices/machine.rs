@@ -11,6 +11,7 @@ use super::event::{Event, Timer};
 use super::probe::Probe;
 use super::state::Devices;
 use super::update::Update;
+use super::wake::Sleepers;
 use crate::effect::{Effect, Effects};
 use crate::{Answer, Claim, Request};
 
@@ -47,6 +48,7 @@ pub struct DeviceLeader {
     pub(super) generation: u32,
     /// The devices of that site which the group does not have yet.
     pub(super) awaited: Vec<NodeId>,
+    pub(super) sleepers: Sleepers,
 }
 
 impl DeviceLeader {
@@ -63,6 +65,7 @@ impl DeviceLeader {
             resends: false,
             generation: 0,
             awaited: Vec::new(),
+            sleepers: Sleepers::new(),
         }
     }
 
@@ -110,6 +113,7 @@ impl DeviceLeader {
             Decision::Entered | Decision::Exited => self.on_listed(state, device, out),
             Decision::Forgotten(routine) => self.on_forgotten(routine, device),
             Decision::Reclaimed(_) => self.on_reclaimed(device, verdict.decision),
+            Decision::Silent => self.on_silence(state, device, out),
             Decision::NoDevice
             | Decision::Granted(_)
             | Decision::Queued(_)
@@ -215,6 +219,9 @@ impl DeviceLeader {
             | Request::Progress { .. } => return,
         };
         self.remember(routine, from);
+        if self.waits_for_wake(state, from, &update, out) {
+            return;
+        }
         let Some(verdict) = state.judge(&update) else {
             out.push(Effect::Propose(update));
             return;
@@ -265,6 +272,7 @@ impl DeviceLeader {
             Timer::Unanswered => self.on_unanswered(state, out),
             Timer::Resend => self.resend(state, out),
             Timer::Act(device) => self.on_act_overdue(state, device, out),
+            Timer::Wake(device) => self.on_wake_overdue(state, device, out),
         }
     }
 
@@ -309,6 +317,7 @@ impl DeviceLeader {
             Timer::Unanswered => self.config.ping_timeout,
             Timer::Resend => self.config.resend,
             Timer::Act(_) => self.config.act_timeout,
+            Timer::Wake(device) => self.next_count(device),
         };
         out.push(Effect::Arm { timer, after });
     }

@@ -37,11 +37,15 @@ impl DeviceLeader {
         probe.silent = 0;
         let report = Report { is_up: true, value };
         self.on_report(state, device, report, out);
+        self.on_woke(state, device, out);
         Ok(())
     }
 
     pub(super) fn ping(&mut self, out: &mut Out) {
         for (device, probe) in &mut self.probes {
+            if self.sleepers.contains_key(device) {
+                continue;
+            }
             probe.is_asked = true;
             out.push(Effect::Event(Event::Ping { device: *device }));
         }
@@ -61,12 +65,16 @@ impl DeviceLeader {
             }
         }
         for device in down {
-            let report = Report {
-                is_up: false,
-                value: None,
-            };
-            self.on_report(state, device, report, out);
+            self.on_silent(state, device, out);
         }
+    }
+
+    pub(super) fn on_silent(&mut self, state: &Devices, device: NodeId, out: &mut Out) {
+        let report = Report {
+            is_up: false,
+            value: None,
+        };
+        self.on_report(state, device, report, out);
     }
 
     fn on_report(&mut self, state: &Devices, device: NodeId, report: Report, out: &mut Out) {

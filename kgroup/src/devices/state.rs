@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_groups::GroupId;
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +130,12 @@ impl Devices {
         device
             .into_iter()
             .flat_map(|it| it.watchers.iter().copied())
+    }
+
+    /// The time for which a device that sleeps has not reported, as far as it was decided. O(log n).
+    #[must_use]
+    pub fn silent(&self, device: NodeId) -> Span {
+        self.device(device).map_or(Span::ZERO, |it| it.silent)
     }
 
     /// Returns true if a claim was released at a device, or is earlier than another one of its

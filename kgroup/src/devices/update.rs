@@ -150,6 +150,15 @@ pub enum Update {
         /// The device.
         device: NodeId,
     },
+    /// The time for which a device that sleeps has not reported. Refused if another time was decided by now.
+    Silent {
+        /// The device.
+        device: NodeId,
+        /// The time that was decided before.
+        after: Span,
+        /// The time, including the leaders before.
+        silent: Span,
+    },
 }
 
 impl Update {
@@ -170,7 +179,8 @@ impl Update {
             | Self::Exit { device, .. }
             | Self::Forget { device, .. }
             | Self::Reclaim { device, .. }
-            | Self::Open { device, .. } => device,
+            | Self::Open { device, .. }
+            | Self::Silent { device, .. } => device,
         }
     }
 
@@ -190,7 +200,8 @@ impl Update {
             | Self::TakeOver { .. }
             | Self::Settled { .. }
             | Self::Waited { .. }
-            | Self::Reclaim { .. } => None,
+            | Self::Reclaim { .. }
+            | Self::Silent { .. } => None,
         }
     }
 }

@@ -50,7 +50,8 @@ pub enum Retrigger {
     Ignore,
     /// Adds a run after this one, however many triggers there are.
     QueueOnce,
-    /// The command under way is waited for, not the time for which it holds its device; the others
+    /// The command under way is waited for, but not the time for which it holds its device, nor a device that
+    /// [sleeps](crate::devices#devices-that-sleep); the others
     /// are left out, the devices are given back, and a run begins. A run that has not got its devices
     /// yet goes on instead: it has done nothing.
     Restart,
@@ -84,7 +85,8 @@ pub struct Definition {
     /// The deliveries of the commands, one for each step.
     pub deliveries: Vec<Delivery>,
     /// The time for which a leader waits for the outcome of a command that has no timeout of its
-    /// own, and for the state that a condition asks for: above zero. Default 10 s.
+    /// own, and for the state that a condition asks for: above zero. Default 10 s. The time for which a
+    /// device [sleeps](crate::devices#devices-that-sleep) does not count, here and in a step's own timeout.
     pub command_timeout: Span,
 }
 
@@ -268,6 +270,11 @@ impl Definition {
 
     pub(super) fn step(&self, step: u16) -> Option<&Step<State>> {
         self.routine.steps.get(usize::from(step))
+    }
+
+    /// The wait for the outcome of a step.
+    pub(super) fn timeout(&self, step: &Step<State>) -> Span {
+        step.timeout.unwrap_or(self.command_timeout)
     }
 
     pub(super) fn delivery(&self, step: u16) -> Delivery {

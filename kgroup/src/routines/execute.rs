@@ -31,9 +31,32 @@ impl RoutineLeader {
         self.task = if is_open { Task::Reads } else { Task::Acts };
         out.push(Effect::Arm {
             timer: RoutineTimer::Command,
-            after: present.timeout.unwrap_or(definition.command_timeout),
+            after: definition.timeout(present),
         });
         self.ask(state, out);
+    }
+
+    /// The command waits until its device wakes: the timeout begins anew, so that it does not count that time.
+    pub(super) fn on_asleep(
+        &mut self,
+        state: &RoutineState,
+        claim: Claim,
+        step: u16,
+        out: &mut Out,
+    ) {
+        if self.task != Task::Acts || !self.is_at(claim, step) {
+            return; // Late.
+        }
+        if state.is_cut() {
+            // The next run does not wait for a command that is out of date.
+            return self.end_step(state, StepOutcome::Unknown, out);
+        }
+        let definition = state.definition();
+        let present = definition.step(step.saturating_sub(self.relabelled));
+        out.extend(present.map(|present| Effect::Arm {
+            timer: RoutineTimer::Command,
+            after: definition.timeout(present),
+        }));
     }
 
     pub(super) fn ask_step(&self, state: &RoutineState, out: &mut Out) {

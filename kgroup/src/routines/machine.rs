@@ -278,6 +278,7 @@ impl RoutineLeader {
                 ref status,
                 ..
             } => self.on_read(state, device, claim, step, status, out),
+            Answer::Asleep { claim, step, .. } => self.on_asleep(state, claim, step, out),
             Answer::Status {
                 routine,
                 ref status,
@@ -504,7 +505,8 @@ const fn device_of(answer: &Answer) -> Option<NodeId> {
         | Answer::Acted { device, .. }
         | Answer::Read { device, .. }
         | Answer::Status { device, .. }
-        | Answer::NoDevice { device, .. } => Some(device),
+        | Answer::NoDevice { device, .. }
+        | Answer::Asleep { device, .. } => Some(device),
         Answer::Triggered(_) | Answer::Counted(_) | Answer::Store(_) | Answer::Progress { .. } => {
             None
         }

@@ -1,5 +1,6 @@
 //! A site in bytes.
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::NodeId;
@@ -21,7 +22,13 @@ impl Site {
             (&self.devices, &self.routines),
             (self.next, self.founding),
         );
-        postcard::to_allocvec(&parts).unwrap_or_default()
+        let mut bytes = postcard::to_allocvec(&parts).unwrap_or_default();
+        if !self.wake_intervals.is_empty() {
+            // At the end, and left out where there is none: such a site has the bytes that it had before.
+            let more = postcard::to_allocvec(&self.wake_intervals);
+            bytes.extend(more.unwrap_or_default());
+        }
+        bytes
     }
 
     /// The site that [`encode`](Self::encode) wrote, from any bytes: a site that is returned is consistent,
@@ -32,7 +39,7 @@ impl Site {
     pub fn decode(bytes: &[u8]) -> Result<Self, ConfigError> {
         let length = bytes.len();
         let wrong = ConfigError::Encoding { length };
-        let parts = postcard::from_bytes(bytes).map_err(|_| wrong)?;
+        let (parts, rest) = postcard::take_from_bytes(bytes).map_err(|_| wrong)?;
         let (
             (origin, generation),
             (selection, frame_budget),
@@ -41,6 +48,10 @@ impl Site {
             (devices, routines),
             (next, founding),
         ) = parts;
+        let wake_intervals = match rest {
+            [] => BTreeMap::new(),
+            rest => postcard::from_bytes(rest).map_err(|_| wrong)?,
+        };
         let site = Self {
             origin,
             generation,
@@ -53,6 +64,7 @@ impl Site {
             clusters: grouped(&devices),
             devices,
             routines,
+            wake_intervals,
             next,
             founding,
         };

@@ -96,6 +96,7 @@ impl Site {
         let (kind, id) = ("device", device.0);
         let removed = self.devices.remove(&device);
         removed.ok_or(ConfigError::Absent { kind, id })?;
+        self.wake_intervals.remove(&device);
         self.clusters = grouped(&self.devices);
         Ok(self)
     }
@@ -124,7 +125,7 @@ impl Site {
         self.with_nodes(others)
     }
 
-    /// The next generation of this site: it has the nodes, devices, places and routines of `wanted`. What
+    /// The next generation of this site: it has the nodes, devices, places, wake intervals and routines of `wanted`. What
     /// this site has as well keeps its number here: clusters of devices stay together, and routines are
     /// the same if their numbers are. The clusters of `wanted` do not count.
     ///
@@ -154,6 +155,7 @@ impl Site {
                 next = next.with_device(device, place)?;
             }
         }
+        next.wake_intervals.clone_from(&wanted.wake_intervals);
         next.routines
             .retain(|it, _| wanted.routines.contains_key(it));
         for (&routine, definition) in &wanted.routines {
@@ -173,7 +175,11 @@ impl Site {
     /// The kind and the id of the first part that differs from another site with the same settings.
     pub(crate) fn difference(&self, other: &Self) -> Option<(&'static str, u64)> {
         let nodes = |it: &Self| it.nodes.iter().map(|it| (it.id.0, *it)).collect();
-        let devices = |it: &Self| it.devices.iter().map(|it| (it.0.0, it.1.1)).collect();
+        let devices = |site: &Self| {
+            let devices = site.devices.iter();
+            let all = devices.map(|it| (it.0.0, (it.1.1, site.wake_interval(*it.0))));
+            all.collect()
+        };
         let one = self.routines.iter().map(|it| ((*it.0).into(), it.1));
         let routines = other.routines.iter().map(|it| ((*it.0).into(), it.1));
         let node = first_difference(&nodes(self), &nodes(other)).map(|it| ("node", it));
@@ -188,6 +194,7 @@ impl Site {
     /// Checks nodes, settings and routines.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.plan_of(self.nodes.iter().copied())?;
+        self.check_wake_intervals()?;
         self.routines.iter().try_for_each(|(&number, it)| {
             self.check_routine(number, it)?;
             match number < self.founding.1 {

@@ -86,6 +86,14 @@ impl Building {
         for routine in routines {
             site = site.with_routine(routine).unwrap();
         }
+        Self::of_site(config, seed, site, link)
+    }
+
+    /// A building that begins with this site.
+    pub(crate) fn of_site(config: Config, seed: u64, site: Site, link: Link) -> Self {
+        let nodes = site.nodes().len() as u64;
+        let devices = site.clusters().flat_map(|it| it.1.devices.clone());
+        let devices = devices.map(|it| (it, ("off".into(), true))).collect();
         let site = Arc::new(site);
         // There is room for one node more.
         let topology = Topology::full_mesh(nodes as usize + 1).unwrap();
@@ -94,9 +102,7 @@ impl Building {
             site,
             config,
             members: (1..=nodes).map(|id| Member::new(id, 0)).collect(),
-            devices: (1..=devices)
-                .map(|it| (device(it), ("off".into(), true)))
-                .collect(),
+            devices,
             answers: BTreeMap::new(),
             asked: 0,
             takes: DEVICE,

@@ -5,6 +5,7 @@ mod commands;
 mod edits;
 mod locks;
 mod reports;
+mod sleeping;
 mod turns;
 mod watching;
 
@@ -37,6 +38,8 @@ struct Bench {
     effects: Out,
     /// The time for which the timer of a command was armed last.
     armed: Span,
+    /// The same of the timer of a device that sleeps.
+    counts: Span,
 }
 
 impl Bench {
@@ -45,15 +48,33 @@ impl Bench {
     }
 
     fn led(state: Devices, by: u64, config: Config) -> Self {
+        Self::led_with(state, by, config, &[])
+    }
+
+    /// The same, where these devices sleep.
+    fn led_with(
+        state: Devices,
+        by: u64,
+        config: Config,
+        wake_intervals: &[(NodeId, Span)],
+    ) -> Self {
         let mut bench = Self {
             leader: DeviceLeader::new(Member::new(by, 0), config, &state),
             state,
             proposed: Vec::new(),
             effects: Vec::new(),
             armed: Span::ZERO,
+            counts: Span::ZERO,
         };
+        bench.follow(wake_intervals);
         bench.call(|leader, state, out| leader.on_leads(state, out));
         bench
+    }
+
+    /// By the site of its node these devices sleep.
+    fn follow(&mut self, wake_intervals: &[(NodeId, Span)]) {
+        let all = wake_intervals.iter().copied();
+        self.call(|leader, state, out| leader.follow_wake_intervals(state, all, out));
     }
 
     /// Another node leads, and the proposals are lost.
@@ -71,6 +92,13 @@ impl Bench {
             } = effect
             {
                 self.armed = after;
+            }
+            if let Effect::Arm {
+                timer: Timer::Wake(_),
+                after,
+            } = effect
+            {
+                self.counts = after;
             }
             match effect {
                 Effect::Propose(update) => self.proposed.push(update),

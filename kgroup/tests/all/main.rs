@@ -27,6 +27,7 @@ mod routine_leader;
 mod routines;
 mod settings;
 mod site;
+mod sleeping;
 mod times;
 mod whole;
 mod wire;

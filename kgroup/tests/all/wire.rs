@@ -110,7 +110,7 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
     let outcome = Outcome::Done;
     let waited = Span::secs(3);
     let value = || State::from("on");
-    let updates: [(devices::Update, &[u8]); 12] = [
+    let updates: [(devices::Update, &[u8]); 13] = [
         (
             devices::Update::Lock {
                 device,
@@ -213,6 +213,14 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
             },
             &[11, 3, 101, 13],
         ),
+        (
+            devices::Update::Silent {
+                device,
+                after: Span(5),
+                silent: waited,
+            },
+            &[12, 101, 5, 192, 141, 183, 1],
+        ),
     ];
     for (update, expected) in updates {
         let update = Update::Devices(update);
@@ -285,8 +293,9 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
     let settles = [192, 141, 183, 1, 1, 1, 0];
     let device = [1, 101, 0];
     let watchers = [0];
+    let silent = [0];
     let generation = [3, 0];
-    let parts: [&[u8]; 8] = [
+    let parts: [&[u8]; 9] = [
         &limits,
         &device,
         &lock,
@@ -294,6 +303,7 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
         &act,
         &settles,
         &watchers,
+        &silent,
         &generation,
     ];
     assert_eq!(bytes, parts.concat());

@@ -102,7 +102,7 @@ impl World {
             devices::Timer::Act(_) => self.takeovers < self.setup.takeovers && self.is_settled(),
             // Questions to routines are repeated at each.
             devices::Timer::Ping => self.may_resend() && self.is_closed(number),
-            devices::Timer::Unanswered => false,
+            devices::Timer::Unanswered | devices::Timer::Wake(_) => false,
         }
     }
 

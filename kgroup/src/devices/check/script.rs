@@ -221,7 +221,8 @@ impl Script {
             | Answer::Triggered(_)
             | Answer::Counted(_)
             | Answer::Store(_)
-            | Answer::Progress { .. } => {}
+            | Answer::Progress { .. }
+            | Answer::Asleep { .. } => {}
         }
     }
 

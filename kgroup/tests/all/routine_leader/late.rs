@@ -268,3 +268,54 @@ fn an_answer_to_a_command_that_is_over_changes_nothing() {
     bench.acted(2, 1, Outcome::Done);
     assert_eq!(bench.outcomes(), [StepOutcome::Done; 2]);
 }
+
+/// The timeout of a command does not count the time for which its device sleeps.
+#[test]
+fn a_command_that_waits_for_its_device_to_wake_is_not_overdue() {
+    let slow = Step {
+        timeout: Some(Span::secs(4)),
+        ..set(1)
+    };
+    let mut bench = Bench::new(routine(vec![slow, set(2)]));
+    bench.trigger(1);
+    bench.grant_all();
+    let (device, claim) = (NodeId(1), bench.claim());
+    let asleep = |step| Answer::Asleep {
+        device,
+        claim,
+        step,
+    };
+    let armed = |bench: &mut Bench| bench.armed.remove(&RoutineTimer::Command);
+    assert_eq!(armed(&mut bench), Some(Span::secs(4)));
+    bench.receive(1, asleep(0));
+    assert_eq!(armed(&mut bench), Some(Span::secs(4)));
+    bench.receive(1, asleep(1));
+    assert_eq!(armed(&mut bench), None, "another step");
+    bench.receive(1, asleep(0));
+    bench.tick(RoutineTimer::Command);
+    assert_eq!(bench.outcomes()[0], StepOutcome::Unknown);
+    armed(&mut bench);
+    bench.receive(1, asleep(0));
+    assert_eq!(armed(&mut bench), None, "it comes late");
+}
+
+#[test]
+fn a_run_that_restarts_does_not_wait_for_a_device_to_wake() {
+    let definition = routine(vec![set(1), set(2)]).with_retrigger(Retrigger::Restart);
+    let mut bench = Bench::new(definition);
+    bench.trigger(1);
+    bench.grant_all();
+    let (device, claim) = (NodeId(1), bench.claim());
+    bench.trigger(2);
+    assert_eq!(bench.state.step(), Some(0));
+    let step = 0;
+    let answer = Answer::Asleep {
+        device,
+        claim,
+        step,
+    };
+    bench.receive(1, answer);
+    let report = bench.state.report().unwrap();
+    let expected = [StepOutcome::Unknown, StepOutcome::NotReached];
+    assert_eq!(report.steps, expected);
+}

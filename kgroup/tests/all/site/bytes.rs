@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use selvedge_core::NodeId;
+use selvedge_core::{NodeId, Span};
 use selvedge_groups::{Node, Place, Selection};
 use selvedge_kgroup::devices::Limits;
 use selvedge_kgroup::routines::Definition;
@@ -76,12 +76,41 @@ fn the_format_of_a_site() {
         &[1, 0, 1, 0],
     ];
     assert_eq!(site.encode(), parts.concat());
-    assert_eq!(Site::decode(&parts.concat()), Ok(site));
+    assert_eq!(Site::decode(&parts.concat()), Ok(site.clone()));
+    // Wake intervals are behind the rest.
+    let sleeps = site.with_wake_interval(NodeId(9), Some(Span(300)));
+    let sleeps = sleeps.unwrap();
+    let bytes = [&parts.concat()[..], &[1, 9, 172, 2]].concat();
+    assert_eq!(sleeps.encode(), bytes);
+    assert_eq!(Site::decode(&bytes), Ok(sleeps));
+}
+
+#[test]
+fn wake_intervals_that_do_not_fit_are_refused() {
+    let with = |more: &[u8]| Site::decode(&[&running().encode(), more].concat());
+    assert!(with(&[1, 1, 5]).is_ok());
+    let device = NodeId(1);
+    let zero = with(&[1, 1, 0]).unwrap_err();
+    assert!(matches!(zero, ConfigError::WakeInterval { device: of, .. } if of == device));
+    let (kind, id) = ("device", 9);
+    assert_eq!(with(&[1, 9, 5]), Err(ConfigError::Absent { kind, id }));
+    // None, too few or too many bytes, another order, one device twice.
+    for more in [
+        &[0][..],
+        &[1, 1],
+        &[1, 1, 5, 0],
+        &[2, 103, 5, 1, 5],
+        &[2, 1, 5, 1, 5],
+    ] {
+        let found = with(more).unwrap_err();
+        assert!(matches!(found, ConfigError::Encoding { .. }), "{more:?}");
+    }
 }
 
 #[test]
 fn a_site_is_the_same_after_it_was_encoded() {
-    for site in [site(), running()] {
+    let sleeps = running().with_wake_interval(NodeId(1), Some(Span::secs(600)));
+    for site in [site(), running(), sleeps.unwrap()] {
         assert_eq!(Site::decode(&site.encode()), Ok(site));
     }
 }
@@ -190,6 +219,8 @@ fn each_part_counts_in_the_digest() {
         base.clone().with_limits(Limits::new().with_word(65)),
         base.clone().with_frame_budget(1_399).unwrap(),
         smaller,
+        (base.clone().with_wake_interval(NodeId(1), Some(Span(1)))).unwrap(),
+        (base.clone().with_wake_interval(NodeId(1), Some(Span(2)))).unwrap(),
         base,
     ];
     let mut digests = sites
@@ -215,7 +246,8 @@ fn check(bytes: &[u8]) -> bool {
 /// All bytes of an encoding, each with all values.
 #[test]
 fn a_changed_byte_is_refused_or_gives_another_site() {
-    let good = running().encode();
+    let sleeps = running().with_wake_interval(NodeId(1), Some(Span::secs(600)));
+    let good = sleeps.unwrap().encode();
     let mut taken = 0;
     for at in 0..good.len() {
         let mut bytes = good.clone();

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use selvedge_core::{NodeId, Sha256Sortition};
+use selvedge_core::{NodeId, Sha256Sortition, Span};
 use selvedge_groups::{Begins, GroupId, Node, Place, Policy, Selection, Weight};
 use selvedge_kgroup::devices::Limits;
 use selvedge_kgroup::routines::Definition;
@@ -29,6 +29,11 @@ fn devices(site: &Site) -> Vec<(NodeId, Place)> {
         .collect();
     devices.sort_unstable();
     devices
+}
+
+/// The wake intervals of all ids that tests use.
+fn sleepers(site: &Site) -> Vec<Option<Span>> {
+    (0..200).map(|id| site.wake_interval(NodeId(id))).collect()
 }
 
 fn refused<T: std::fmt::Debug>(edited: Result<T, ConfigError>) -> String {
@@ -98,6 +103,42 @@ fn a_device_joins_the_nearest_cluster_with_room_and_stays_there_when_it_moves() 
         refused(other.without_device(NodeId(1))),
         "the site has no device 1: name one that it has"
     );
+}
+
+#[test]
+fn a_device_keeps_its_wake_interval_until_it_leaves() {
+    let valve = NodeId(101);
+    let ten = Some(Span::secs(600));
+    let sleeps = site().with_wake_interval(valve, ten).unwrap();
+    assert_eq!(sleeps.wake_interval(valve), ten);
+    assert_eq!(sleeps.wake_interval(NodeId(102)), None);
+    let moved = sleeps.clone().with_device(valve, at(3)).unwrap();
+    assert_eq!(moved.wake_interval(valve), ten);
+    let gone = sleeps.clone().without_device(valve).unwrap();
+    let back = gone.with_device(valve, at(3)).unwrap();
+    assert_eq!(back.wake_interval(valve), None);
+    let awake = sleeps.clone().with_wake_interval(valve, None).unwrap();
+    assert_eq!(awake, site());
+    // The next generation has that of the wanted site.
+    for (running, wanted) in [(&awake, &sleeps), (&sleeps, &awake)] {
+        let next = running.changed_to(wanted).unwrap();
+        assert_eq!(next.wake_interval(valve), wanted.wake_interval(valve));
+    }
+    let longest = Span::secs(365 * 24 * 3_600);
+    for interval in [Span(1), longest] {
+        assert!(site().with_wake_interval(valve, Some(interval)).is_ok());
+    }
+    let expected =
+        "device n101: wake_interval is 0 us: set it to 1 us or more, up to 31536000000000 us";
+    let zero = site().with_wake_interval(valve, Some(Span::ZERO));
+    assert_eq!(refused(zero), expected);
+    let long = site().with_wake_interval(valve, Some(Span(longest.0 + 1)));
+    assert!(matches!(long, Err(ConfigError::WakeInterval { .. })));
+    let expected = "the site has no device 9: name one that it has";
+    for interval in [ten, None] {
+        let nowhere = site().with_wake_interval(NodeId(9), interval);
+        assert_eq!(refused(nowhere), expected);
+    }
 }
 
 #[test]
@@ -297,7 +338,8 @@ pub(super) fn edited(site: &Site, (which, id, number, x): (u8, u64, u32, i32)) -
     let device = NodeId(100 + id);
     let made = routine(device.0, &x.to_string());
     let site = site.clone();
-    let edited = match which % 8 {
+    let interval = (x > 0).then(|| Span::secs(x.unsigned_abs().into()));
+    let edited = match which % 9 {
         0 => site.with_device(device, at(x)),
         1 => site.without_device(device),
         2 => site.with_node(Node::new(id, at(x))),
@@ -305,6 +347,7 @@ pub(super) fn edited(site: &Site, (which, id, number, x): (u8, u64, u32, i32)) -
         4 => site.with_routine(made),
         5 => site.with_routine_changed(number, made),
         6 => site.without_routine(number),
+        7 => site.with_wake_interval(device, interval),
         _ => {
             let generation = site.generation() + 1;
             Ok(site.with_generation(generation))
@@ -397,6 +440,7 @@ proptest! {
         check(&next);
         prop_assert_eq!(next.nodes(), wanted.nodes());
         prop_assert_eq!(devices(&next), devices(&wanted));
+        prop_assert_eq!(sleepers(&next), sleepers(&wanted));
         prop_assert!(next.routines().eq(wanted.routines()));
         prop_assert!(next.generation() > running.generation());
         prop_assert!(next.generation() >= wanted.generation());
