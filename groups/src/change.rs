@@ -25,6 +25,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.epoch = epoch;
         self.report_lost_quorums(cx);
+        self.report_spared_to_all();
         self.registrar.on_epoch();
         self.adoption.on_epoch();
         if self.generation() > 0 && self.leads(GroupId::REGISTRY) {

@@ -268,6 +268,7 @@ mod registrar;
 pub mod registry;
 mod route;
 mod selection;
+mod spared;
 mod state;
 pub mod store;
 mod weight;

@@ -55,10 +55,14 @@ const fn group_of(item: &mut Item<Update, Payload>) -> Option<&mut GroupId> {
         | Item::Inquire { group, .. }
         | Item::Here { group, .. }
         | Item::Find { group, .. }
-        | Item::Born { group, .. } => Some(group),
+        | Item::Born { group, .. }
+        | Item::Lost { group }
+        | Item::End { group, .. }
+        | Item::Ended { group, .. } => Some(group),
         Item::WantSite { .. }
         | Item::Site { .. }
         | Item::Register { .. }
-        | Item::Registered { .. } => None,
+        | Item::Registered { .. }
+        | Item::Spared { .. } => None,
     }
 }
