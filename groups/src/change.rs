@@ -48,6 +48,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
+            self.look_whether_left(group, cx);
         }
     }
 

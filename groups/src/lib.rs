@@ -219,7 +219,7 @@
 //! | a group more | 1 hash and O(n) comparisons of numbers |
 //! | a decision of a group | 2(k - 1) messages among k members |
 //! | a question to a leader that is known | a message; else one to each node that may know it |
-//! | a node asks to be spared, or takes its share again, among n nodes | n - 1 messages of at most 7 bytes and a frame around them; in each later epoch of its life as many, also in the frames of other messages |
+//! | a node asks to be spared, or takes its share again, among n nodes | n - 1 messages of at most 7 bytes and a frame around them; in each later epoch of its life as many, also in the frames of other messages. While it is spared, a round in each group that it is still in, in each epoch |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |

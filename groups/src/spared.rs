@@ -10,10 +10,10 @@
 //! joins and when an epoch begins. It does so for the rest of its life after it has asked once: the
 //! report that it takes its share again may be lost, too.
 
-use selvedge_core::{Member, NodeId};
+use selvedge_core::{Context, Member, NodeId};
 
 use crate::state::Carried;
-use crate::{Begins, Groups, Item, Node, Weight};
+use crate::{Begins, GroupId, Groups, Item, Node, Weight};
 
 /// The report of a node in one life, at first that it takes its share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,6 +55,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if number > 0 {
             let item = Item::Spared { number, is_spared };
             self.posted.0.push((to, item));
+        }
+    }
+
+    /// Asks if the leader that a spared member knows still leads. A member may miss the decision by which
+    /// it is one no more: it keeps the state until it learns of that, and may be short of memory.
+    pub(crate) fn look_whether_left(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+        if self.spared.is_spared && !self.leads(group) {
+            self.confirm(group, cx);
         }
     }
 

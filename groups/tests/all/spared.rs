@@ -113,6 +113,35 @@ fn a_report_that_was_lost_counts_from_the_next_epoch_all_the_same() {
     }
 }
 
+/// It misses the link by which it is no member any more, and nobody sends it another message.
+#[test]
+fn a_spared_node_that_missed_its_replacement_leaves_in_the_next_epoch() {
+    let founders = founders(9, GROUP);
+    let mut mesh = Mesh::new(9, config());
+    let mut cases = 0;
+    for epoch in 2..30 {
+        next_epoch(&mut mesh, 2 * epoch);
+        let leader = mesh.leader(GROUP);
+        let mut others = mesh.members(GROUP).1.into_iter();
+        let Some(spared) = others.find(|it| *it != leader && !founders.contains(it)) else {
+            continue;
+        };
+        mesh.node(spared).command(SPARE);
+        mesh.epoch(2 * epoch + 1);
+        mesh.down.insert(spared);
+        mesh.run(Span::secs(20));
+        assert!(!mesh.members(GROUP).1.contains(&spared));
+        mesh.down.clear();
+        mesh.run(Span::secs(20));
+        cases += usize::from(mesh.node(spared).is_in(GROUP));
+        next_epoch(&mut mesh, 2 * epoch + 2);
+        assert!(!mesh.node(spared).is_in(GROUP), "epoch {epoch}");
+        mesh.node(spared).command(SHARE);
+        mesh.settle();
+    }
+    assert!(cases > 3, "{cases}");
+}
+
 /// Seven nodes, and groups of five: all but 2f are spared.
 #[test]
 fn where_too_few_others_are_here_a_spared_node_is_a_member_and_leads_last() {
@@ -354,7 +383,7 @@ fn a_report_has_these_bytes() {
         number: 300,
         is_spared: true,
     };
-    let bytes = [12, 172, 2, 1];
+    let bytes = [15, 172, 2, 1];
     assert_eq!(postcard::to_allocvec(&item).unwrap(), bytes);
     assert_eq!(postcard::from_bytes::<Item<u64, Payload>>(&bytes), Ok(item));
 }
