@@ -198,10 +198,12 @@ impl Course {
         current.map(|it| (it.group, it.node)).collect()
     }
 
-    /// The number of groups of which a node was a member at this time, by its own events.
+    /// The number of groups of which a node was a member at this time, by its own events. The registry
+    /// does not count: it needs all nodes but one.
     #[must_use]
     pub fn groups_of(&self, node: NodeId, time: Time) -> usize {
         let own = self.memberships.iter().filter(|it| it.node == node);
+        let own = own.filter(|it| it.group != GroupId::REGISTRY);
         own.filter(|it| it.covers(time)).count()
     }
 

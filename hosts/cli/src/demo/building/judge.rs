@@ -16,8 +16,7 @@ use crate::demo::promises::{Promise, float, none, span};
 /// The time, in periods, from the beginning of an epoch until its last group has its new members.
 const CHANGE: u64 = 10;
 
-const LOW: &str =
-    "groups that a node with a low battery was still in two epochs after it asked to be spared";
+const LOW: &str = "groups that a node with a low battery was still in when the building closed";
 
 /// Judges all promises of the building. `plan` is that of a mesh with its nodes.
 #[must_use]

@@ -297,10 +297,10 @@ impl<W: Write> Play<W> {
     }
 
     /// Lets routines run until an epoch has begun meanwhile, and groups had the time to change; and until
-    /// the node with the low battery is in none. The report of it may be lost, and comes again with the
-    /// next epoch.
+    /// the node with the low battery is in none. Its report may be lost, and comes again with the next
+    /// epoch; so may the news that it is replaced, for which it asks then.
     async fn close(&mut self) {
-        let epoch = self.period * CLOSE.max(2 * (EPOCH + 2 * STAGGER));
+        let epoch = self.period * CLOSE.max(3 * EPOCH + 2 * STAGGER);
         self.wait(epoch, |play| {
             let shared = play.shared();
             let course = shared.course();
