@@ -139,12 +139,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Notifies all nodes that are here.
     pub(crate) fn announce_site_to_all(&mut self) {
-        let known = self.plan.known().filter(|it| *it != self.me.id);
-        let here: Vec<Member> = known
-            .filter(|it| self.is_here(*it))
-            .map(|it| self.latest(it))
-            .collect();
-        for node in here {
+        for node in self.others_here() {
             self.announce_site(node);
         }
     }
@@ -306,11 +301,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Asks the next node that is here for its site.
     pub(crate) fn want_any_site(&mut self) {
-        let others = self.plan.known().filter(|it| *it != self.me.id);
-        let here: Vec<Member> = others
-            .filter(|it| self.is_here(*it))
-            .map(|it| self.latest(it))
-            .collect();
+        let here = self.others_here();
         self.adoption.turn = self.adoption.turn.wrapping_add(1);
         let turn = self.adoption.turn.checked_rem(here.len());
         let asked = turn.and_then(|it| here.get(it)).copied();

@@ -25,6 +25,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         self.epoch = epoch;
         self.report_lost_quorums(cx);
+        self.report_spared_to_all();
         self.registrar.on_epoch();
         self.adoption.on_epoch();
         if self.generation() > 0 && self.leads(GroupId::REGISTRY) {
@@ -47,6 +48,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             part.sought = 0;
             part.is_due = true;
             self.look_for_change(group, cx);
+            self.look_whether_left(group, cx);
         }
     }
 

@@ -78,6 +78,11 @@ pub enum Command<U, P> {
     /// Its former members must have stopped, or be cut off from all devices: those that can reach a
     /// quorum of each other go on until they learn of it.
     BeginAnew(GroupId),
+    /// Asks the other nodes to spare this one, which runs low on power or memory (true), or takes its
+    /// share again (false). For this life: a later one begins with its share. From the next epoch on a
+    /// spared node is chosen as one of [`Weight`](crate::Weight) 0: it is a member where too few others
+    /// are here, and leads where no other member can. By itself the command changes no group before.
+    SetSpared(bool),
 }
 
 /// An event of groups.

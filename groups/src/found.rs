@@ -15,6 +15,7 @@ use crate::leader_hints::LeaderHints;
 use crate::part::Part;
 use crate::published::Rules;
 use crate::registrar::Registrar;
+use crate::spared::Spared;
 use crate::state::{Carried, Scratch};
 use crate::{Begins, Config, Counters, Event, Groups, Plan, Reject, Start};
 
@@ -52,6 +53,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             ended: BTreeMap::new(),
             leader_hints: LeaderHints::new(config.leader_hints.into()),
             peers,
+            spared: Spared::default(),
             epoch: 0,
             has_begun: false,
             inquiries: 0,

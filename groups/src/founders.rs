@@ -41,7 +41,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         });
         loop {
-            let nodes = self.plan.nodes().iter().copied();
+            let nodes = self.plan.nodes().iter().map(|it| self.candidate(it));
             let is_here = |it: &Node| self.is_here(it.id) && !call.silent.contains(&it.id);
             let (mut here, away): (Vec<Node>, Vec<Node>) = nodes.partition(is_here);
             // A group may begin without as many as may fail. They are replaced when others are here.

@@ -58,7 +58,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     fn choose(&mut self, group: GroupId, mut inquiry: Inquiry, cx: &mut Context<'_, Self>) {
-        let here = self.plan.nodes().iter().copied();
+        let here = self.plan.nodes().iter().map(|it| self.candidate(it));
         let here = here.filter(|it| self.is_here(it.id) && !inquiry.silent.contains(&it.id));
         let chosen = self
             .plan

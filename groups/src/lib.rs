@@ -7,7 +7,8 @@
 //! part of one node in all of them. A state can have a [registry](registry::Registry) beside its other
 //! groups: then the site changes while they run, and groups begin among nodes that are here. Where
 //! places are known, most members of a group are near one of
-//! its devices, drawn for each epoch ([`Policy`]), and a node of more [`Weight`] is in more groups.
+//! its devices, drawn for each epoch ([`Policy`]), and a node of more [`Weight`] is in more groups. A
+//! node that runs low asks to be spared ([`Command::SetSpared`]).
 //! "CoMesh: Fully-Decentralized Control for Sense-Trigger-Actuate Routines in Edge Meshes" calls
 //! such a group a k-group; its devices and routines are `selvedge-kgroup`.
 //!
@@ -23,6 +24,7 @@
 //! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
 //! | a link names nodes in lives that have just answered, while a quorum of the group answers | |
 //! | a member that slept or was cut off gives up a configuration that has ended | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
+//! | a node that asked to be spared is chosen as one of weight 0 in the changes of members from the next epoch on, until it takes its share again or begins another life | its report with the epoch, or an earlier one, reaches the leaders |
 //! | all nodes may lose power at once, and groups go on from their stored states | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
 //! | one site is decided in each generation; each node takes it once, and none takes an earlier one again | the state has a registry |
@@ -76,7 +78,7 @@
 //!
 //! Each group is a [replicated state](selvedge_replica): it decides each version once, whichever
 //! node believes to lead, and its members change by a link that the former ones decide. Hashes and
-//! lists give only a proposal for the next link. The first members, the founders, follow from the
+//! lists, and the nodes that are spared, give only a proposal for the next link. The first members, the founders, follow from the
 //! plan alone, and a node founds a group once: it stores its facts, or begins with
 //! [`Start::Restarted`]. The founders of a group that begins later follow from a decision of the
 //! registry alone. A node that left a group keeps the number of the last configuration that it
@@ -234,6 +236,7 @@
 //! | a group more | 1 hash and O(n) comparisons of numbers |
 //! | a decision of a group | 2(k - 1) messages among k members |
 //! | a question to a leader that is known | a message; else one to each node that may know it |
+//! | a node asks to be spared, or takes its share again, among n nodes | n - 1 messages of at most 7 bytes and a frame around them; in each later epoch of its life as many, also in the frames of other messages. While it is spared, a round in each group that it is still in, in each epoch |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost its memory and begins anew by itself | 2 messages to each node of the site and 2 answers, and a decision of the registry |
@@ -286,6 +289,7 @@ mod registrar;
 pub mod registry;
 mod route;
 mod selection;
+mod spared;
 mod state;
 pub mod store;
 mod weight;

@@ -201,10 +201,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return Ok(()); // Of a life that has ended.
         }
         let incarnation = member.incarnation;
-        *peer = Some(Peer {
-            incarnation,
-            has_ended,
-        });
+        *peer = Some(Peer::next(*peer, incarnation, has_ended));
+        if !has_ended {
+            self.report_spared(member);
+        }
         if !has_ended && S::HAS_REGISTRY {
             if !self.has_site() {
                 self.posted.0.push((member, Item::WantSite { at: 0 }));
@@ -262,6 +262,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     return Err(SiteError::NoGroup(group).into());
                 }
                 self.begin_anew(group, cx);
+                Ok(())
+            }
+            Command::SetSpared(is_spared) => {
+                self.set_spared(is_spared);
                 Ok(())
             }
         }

@@ -162,6 +162,13 @@ pub enum Item<U, P> {
         /// The members of that configuration.
         members: List<NodeId, 5>,
     },
+    /// The sender is spared in its present life, or takes its share.
+    Spared {
+        /// The number of changes in this life: from 1. The highest one counts.
+        number: u32,
+        /// True if it is spared.
+        is_spared: bool,
+    },
 }
 
 impl<U: Serialize, P: Serialize> wire::Message for Message<U, P> {

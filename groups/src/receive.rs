@@ -168,6 +168,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     self.on_known(from.id, group, call, known);
                 }
             }
+            Item::Spared { number, is_spared } => self.on_spared(from, number, is_spared),
         }
     }
 
@@ -267,10 +268,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let is_former = peer.is_some_and(|it| it.incarnation.newer_than(from.incarnation));
             let is_known = peer.is_some_and(|it| it.incarnation == from.incarnation);
             if !is_former && !is_known {
-                *peer = Some(Peer {
-                    incarnation: from.incarnation,
-                    has_ended: false,
-                });
+                *peer = Some(Peer::next(*peer, from.incarnation, false));
             }
         }
     }

@@ -100,7 +100,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             likely.extend(self.successors(group, unanswered > UNANSWERED));
             knows_some = !likely.is_empty();
             if !knows_some || unanswered > UNANSWERED {
-                let here = self.plan.nodes().iter().copied();
+                let here = self.plan.nodes().iter().map(|it| self.candidate(it));
                 let here = here.filter(|it| self.is_here(it.id));
                 let chosen = self.plan.choose::<S>(&self.site, self.epoch, here, [group]);
                 if let Some((_, Ok(chosen))) = chosen.into_iter().next() {

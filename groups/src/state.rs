@@ -19,6 +19,7 @@ use crate::part::Part;
 use crate::published::Rules;
 use crate::registrar::Registrar;
 use crate::registry::{Registration, Registry};
+use crate::spared::Spared;
 use crate::{Config, Counters, Item, Plan, Start};
 use crate::{GroupId, Place};
 
@@ -114,6 +115,20 @@ impl<P: Clone + Eq + Ord + Hash + Debug + Serialize + DeserializeOwned> Carried 
 pub(crate) struct Peer {
     pub(crate) incarnation: Incarnation,
     pub(crate) has_ended: bool,
+    /// Its last report in this life.
+    pub(crate) spared: Spared,
+}
+
+impl Peer {
+    /// The same node after news of it. A later life takes its share.
+    pub(crate) fn next(before: Option<Self>, incarnation: Incarnation, has_ended: bool) -> Self {
+        let same = before.filter(|it| it.incarnation == incarnation);
+        Self {
+            incarnation,
+            has_ended,
+            spared: same.map(|it| it.spared).unwrap_or_default(),
+        }
+    }
 }
 
 /// An item for a node.
@@ -160,6 +175,8 @@ pub struct Groups<S: Begins, P> {
     pub(crate) leader_hints: LeaderHints<P>,
     /// In the order of the plan's nodes; `None` for a node of which nothing is known.
     pub(crate) peers: Vec<Option<Peer>>,
+    /// This node's own report, in this life.
+    pub(crate) spared: Spared,
     /// The epoch, from the host.
     pub(crate) epoch: u64,
     /// True if an input has come.
@@ -300,6 +317,13 @@ impl<S: Begins, P> Groups<S, P> {
         id == self.me.id || self.peer(id).is_some_and(|it| !it.has_ended)
     }
 
+    /// The other nodes that are here, each in its latest life.
+    pub(crate) fn others_here(&self) -> Vec<Member> {
+        let others = self.plan.known().filter(|it| *it != self.me.id);
+        let here = others.filter(|it| self.is_here(*it));
+        here.map(|it| self.latest(it)).collect()
+    }
+
     /// Returns true if membership reported that a node failed or left.
     #[must_use]
     pub fn has_ended(&self, id: NodeId) -> bool {
@@ -311,7 +335,7 @@ impl<S: Begins, P> Groups<S, P> {
         self.has_ended(id) || !self.plan.names(id)
     }
 
-    fn peer(&self, id: NodeId) -> Option<Peer> {
+    pub(crate) fn peer(&self, id: NodeId) -> Option<Peer> {
         let at = self.plan.place(id)?;
         self.peers.get(at).copied().flatten()
     }
@@ -349,6 +373,7 @@ impl<S: Begins, P: Eq> PartialEq for Groups<S, P> {
             && self.ended == other.ended
             && self.leader_hints == other.leader_hints
             && self.peers == other.peers
+            && self.spared == other.spared
             && self.epoch == other.epoch
             && self.has_begun == other.has_begun
             && self.inquiries == other.inquiries
@@ -370,6 +395,7 @@ impl<S: Begins, P: Hash> Hash for Groups<S, P> {
         self.ended.hash(state);
         self.leader_hints.hash(state);
         self.peers.hash(state);
+        self.spared.hash(state);
         self.epoch.hash(state);
         self.has_begun.hash(state);
         self.inquiries.hash(state);

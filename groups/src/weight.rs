@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 /// leads where no other member can.
 ///
 /// The application knows the worth of a node: its power supply, its memory, its links. The weight is
-/// part of the [plan](crate::Plan), so all nodes have the same one, and choose without a message.
+/// part of the [plan](crate::Plan), so all nodes have the same one, and choose without a message. A node
+/// that runs low while it runs asks for weight 0 by a message to each other node, which counts from the
+/// next epoch on: [`Command::SetSpared`](crate::Command::SetSpared).
 ///
 /// ```
 /// use selvedge_groups::{Node, Place, Weight};

@@ -67,6 +67,9 @@ pub enum Command {
         /// The request to the map.
         command: StoreCommand,
     },
+    /// Have the other nodes spare this one, or take its share again: see
+    /// [`groups::Command::SetSpared`].
+    SetSpared(bool),
 }
 
 /// Events for the application or the host.

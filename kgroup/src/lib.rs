@@ -19,6 +19,7 @@
 //! | an occurrence of a [trigger of time](routines::Definition::with_trigger) starts its routine once: at most once for any leaders and any clocks; not before it has come by a right clock; and if no quorum was there, late or not at all | see [`routines`]: of 2f + 1 members at most f have a wrong clock or are away, and right clocks differ by less than [`lateness`](routines::Definition::lateness) |
 //! | a command reaches its device at least once, or at most once, as its delivery requires (erratum G7) | see [`Delivery`] |
 //! | groups go on where f of 2f + 1 members fail, or all nodes lose power at once; maps | see [`selvedge_groups`] and its [`store`](selvedge_groups::store) |
+//! | a node that runs low asks to be spared ([`Command::SetSpared`]): from the next epoch on it is in no group | enough other nodes are here; see [`selvedge_groups`] |
 //! | buildings that began with different sites refuse each other | the digests differ (32 bits) |
 //! | nodes, devices, routines and maps are added, moved and removed while the building runs: in each generation one site is decided, all nodes take it, and the groups of clusters and routines follow by decisions of their own | a quorum of the [registry](selvedge_groups::registry) is present |
 //! | a run that is in progress ends under the definition with which it began; what a removed routine holds is released, and its commands reach no device after that | each cluster's leader takes the site |

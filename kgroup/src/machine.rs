@@ -422,6 +422,10 @@ impl Kgroup {
             Command::BeginAnew(group) => {
                 self.ask_groups(Input::Command(groups::Command::BeginAnew(group)), cx)
             }
+            Command::SetSpared(is_spared) => {
+                let spared = groups::Command::SetSpared(is_spared);
+                self.ask_groups(Input::Command(spared), cx)
+            }
             Command::SetClock(shown) => {
                 self.set_clock(shown, cx);
                 Ok(())

@@ -74,6 +74,7 @@ impl Builder {
     /// Adds a part in k-groups. Give the node a
     /// [`kgroup::Command::SetEpoch`](selvedge_kgroup::Command::SetEpoch) before it joins, and again in each
     /// epoch; [`SetClock`](selvedge_kgroup::Command::SetClock), too, if the site has triggers of time.
+    /// [`SetSpared`](selvedge_kgroup::Command::SetSpared) is for each later life, too.
     /// Its facts ([`groups::Event::Fact`](selvedge_groups::Event::Fact)) are for hosts that
     /// store, see [`restored_groups`](Self::restored_groups); other hosts ignore them and let each
     /// later life be [`Restarted`](selvedge_groups::Start::Restarted).

@@ -68,6 +68,8 @@ pub(crate) struct Coordinating {
     epoch: Option<u64>,
     /// The clock of the latest command, and when it came.
     clock: Option<(Time, WallClock)>,
+    /// True if the other nodes are asked to spare this one.
+    is_spared: bool,
     /// The facts of former lives, where the host stores.
     facts: Option<Vec<Fact>>,
 }
@@ -84,6 +86,7 @@ impl Coordinating {
             next,
             epoch: None,
             clock: None,
+            is_spared: false,
             facts,
         };
         coordinating.kgroup(me)?;
@@ -144,6 +147,7 @@ impl Node {
             coordinating.next.start = Start::Restarted;
         }
         let (epoch, clock) = (coordinating.epoch, coordinating.clock);
+        let spared = coordinating.is_spared;
         if let Some(present) = &mut self.present {
             present.kgroup = kgroup.ok().map(Nested::new);
         }
@@ -152,9 +156,10 @@ impl Node {
             let shown = shown.after(cx.now().since(set));
             kgroup::Command::SetClock(shown)
         });
-        for command in epoch.into_iter().chain(clock) {
+        let spared = spared.then_some(kgroup::Command::SetSpared(true));
+        for command in epoch.into_iter().chain(clock).chain(spared) {
             let taken = self.ask_groups(Input::Command(command), cx);
-            debug_assert!(taken.is_ok(), "an epoch or a clock is refused: {taken:?}");
+            debug_assert!(taken.is_ok(), "a setting of a life is refused: {taken:?}");
         }
     }
 
@@ -178,9 +183,10 @@ impl Node {
         command: kgroup::Command,
         cx: &mut Context<'_, Self>,
     ) -> Result<(), Reject> {
-        let (epoch, clock) = match command {
-            kgroup::Command::SetEpoch(number) => (Some(number), None),
-            kgroup::Command::SetClock(shown) => (None, Some((cx.now(), shown))),
+        let (epoch, clock, spared) = match command {
+            kgroup::Command::SetEpoch(number) => (Some(number), None, None),
+            kgroup::Command::SetClock(shown) => (None, Some((cx.now(), shown)), None),
+            kgroup::Command::SetSpared(is_spared) => (None, None, Some(is_spared)),
             kgroup::Command::Reported { .. }
             | kgroup::Command::Acted { .. }
             | kgroup::Command::Trigger { .. }
@@ -198,6 +204,7 @@ impl Node {
         let coordinating = coordinating.ok_or(Reject::NoCoordination)?;
         coordinating.epoch = epoch.or(coordinating.epoch);
         coordinating.clock = clock.or(coordinating.clock);
+        coordinating.is_spared = spared.unwrap_or(coordinating.is_spared);
         Ok(())
     }
 }

@@ -17,7 +17,7 @@
 //! | sections, estimator, elections and k-groups receive every delta, in order, and before them the members that are on the list already | |
 //! | membership inquires about each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections receive again the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
 //! | these machines belong to one life: when membership takes a later one they begin again ([`Event::Present`]), and sections that were held are lost | |
-//! | in k-groups the first life starts as its [`Coordination`] states, and a later one [restarted](selvedge_groups::Start::Restarted), in the epoch of the latest command | feature `kgroup` |
+//! | in k-groups the first life starts as its [`Coordination`] states, and a later one [restarted](selvedge_groups::Start::Restarted), in the epoch of the latest command, and spared if that was asked for | feature `kgroup` |
 //! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Builder::restored_groups`]) |
 //! | a node does not say good-bye while it waits for a section or is inside, and does not enter afterwards | the good-bye is the command [`Leave`](selvedge_membership::Command::Leave) in [`Command::Membership`] |
 //! | estimates raise the bound of all sections and never lower it | feature `estimate`, [`Counting`] on all nodes |

@@ -29,6 +29,7 @@ mod plans;
 mod registry;
 mod seeking;
 mod slow;
+mod spared;
 mod store;
 mod store_parts;
 mod storing;

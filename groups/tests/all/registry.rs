@@ -239,6 +239,40 @@ fn a_map_begins_with_nodes_that_answer() {
     }
 }
 
+/// The report stays with a node in later generations of the site.
+#[test]
+fn a_spared_node_founds_no_map_where_enough_others_are_here() {
+    let land = Land::first(7, &[]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    for id in [4, 5] {
+        town.input(id, Input::Command(Command::SetSpared(true)));
+    }
+    let founders = |town: &mut Town, number: u64| {
+        let map = GroupId(MAP.0 + 4 * number);
+        town.ask(1, map, 1);
+        let leader = town.leaders(GroupId::REGISTRY)[0];
+        let registry = town.nodes[&leader].machine().registry().unwrap();
+        let founders = registry.birth(map).unwrap().founders.iter();
+        founders.map(|it| it.id.0).collect::<BTreeSet<u64>>()
+    };
+    for number in 0..16 {
+        if number == 8 {
+            town.change(1, &land.next());
+            town.run(Span::secs(5));
+            assert_eq!(town.generations(), [1; 7]);
+        }
+        assert!(founders(&mut town, number).is_disjoint(&[4, 5].into()));
+    }
+    for id in [2, 3, 6] {
+        town.stop(id);
+    }
+    for number in 16..24 {
+        let founders = founders(&mut town, number);
+        assert!(founders.len() == 3 && founders.is_superset(&[1, 7].into()));
+    }
+}
+
 #[test]
 fn a_restarted_node_has_the_site_that_it_stored() {
     let land = Land::first(5, &[FIRST.0]);

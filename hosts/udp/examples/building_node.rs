@@ -18,6 +18,9 @@
 //! `add 103` gives the building one more light, with a routine that `switch 103 1` triggers, while all nodes
 //! run. They store it: each node has it after any restart, whatever its command line begins with.
 //!
+//! `spare yes` asks the other nodes to spare this one, as a program does whose battery runs low: from the next
+//! epoch on it is in no group where enough others are up. `spare no` takes it back.
+//!
 //! The lamp and the bell are lines on the terminal of the node that leads their group. The lamp may
 //! be switched on twice in a run, after a crash of that node. The bell never rings twice, so in that
 //! case it may not ring at all.
@@ -61,7 +64,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const USAGE: &str = "usage: building_node --id N --nodes N --failures F --listen ADDRESS --state FOLDER \
                      [--epoch SECONDS] --join ADDRESS..";
-const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | switch LIGHT ID | site | members | leave";
+const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | switch LIGHT ID | spare yes | spare no | site | members | leave";
 
 fn main() -> ExitCode {
     match run() {
@@ -327,6 +330,10 @@ async fn answer(node: &Handle, command: &str) -> Result<String, selvedge_udp::Er
             (Ok(light), Ok(id)) => switch(node, light, TriggerId(id)).await?,
             _ => "give the number of a light, and a number, another one for each run".to_owned(),
         },
+        ["spare", is_spared @ ("yes" | "no")] => {
+            node.set_spared(is_spared == "yes").await?;
+            "from the next epoch on".to_owned()
+        }
         ["site"] => shown(node.site().as_deref()),
         ["members"] => {
             let members = node.members();

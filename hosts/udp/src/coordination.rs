@@ -237,6 +237,28 @@ impl Handle {
         Ok(())
     }
 
+    /// Asks the other nodes to spare this one, which runs low on power or memory (true), or takes its share
+    /// of the k-groups again (false). By itself that changes no group: from the next epoch on the node is
+    /// chosen as one of weight 0, so it is a member where too few others are up, and leads where no other
+    /// member can. Until then it answers and acts as before.
+    ///
+    /// It holds until the process ends, also after the node has begun another life. A message to each other
+    /// node now, and again in each epoch.
+    ///
+    /// ```no_run
+    /// # async fn run(node: &selvedge_udp::Handle, battery: u8) -> Result<(), selvedge_udp::Error> {
+    /// node.set_spared(battery < 20).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the node takes no part in k-groups, or has stopped.
+    pub async fn set_spared(&self, is_spared: bool) -> Result<(), Error> {
+        let spared = kgroup::Command::SetSpared(is_spared);
+        self.ask(selvedge::Command::Groups(spared)).await
+    }
+
     /// Submits a command that needs the present site, and once more when the node knows it.
     async fn submit_at_site(&self, command: Command) -> Result<Answer, Error> {
         match self.submit_in(command.clone()).await {

@@ -61,6 +61,7 @@
 //! | [`Map`]'s calls, [`Handle::trigger`], [`Handle::reported`], [`Handle::acted`] | the node has joined, and for a request its group has answered | the same; a new life of the node ends a request, and so does a site that differs from that of others ([`Reject::OtherSite`]) |
 //! | [`Handle::change_site`] | the node has joined, the registry has decided, and this node has the site | the same; [`Reject::OtherChange`] when another site was decided first |
 //! | [`Handle::begin_anew`] | the node has joined, and has accepted it | [`Error`]: refused, or the node has stopped |
+//! | [`Handle::set_spared`] | the node has accepted it | the same |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |

@@ -376,6 +376,35 @@ fn a_clock_that_is_set_before_the_node_is_in_goes_on_in_its_life() {
 }
 
 #[test]
+fn a_node_that_asked_to_be_spared_is_so_in_each_life_until_it_takes_its_share() {
+    let mut building = Building::new(3);
+    building.run(Span::secs(5));
+    let spared = |building: &Building, of| {
+        let all = (1..=3).map(|at| building.kgroup(at).groups().is_spared(of));
+        all.collect::<Vec<_>>()
+    };
+    let first = building.kgroup(3).me();
+    building.ask(3, kgroup::Command::SetSpared(true));
+    building.run(Span::secs(1));
+    assert_eq!(spared(&building, first.id), [true; 3]);
+    let leave = Command::Membership(membership::Command::Leave);
+    building.net.command(3, leave).unwrap();
+    building.run(Span::secs(10));
+    building.join(3);
+    building.run(Span::secs(10));
+    assert!(building.kgroup(3).me().supersedes(first));
+    assert_eq!(spared(&building, first.id), [true; 3]);
+    // It has left again when it takes its share.
+    let leave = Command::Membership(membership::Command::Leave);
+    building.net.command(3, leave).unwrap();
+    building.run(Span::secs(10));
+    building.ask(3, kgroup::Command::SetSpared(false));
+    building.join(3);
+    building.run(Span::secs(10));
+    assert_eq!(spared(&building, first.id), [false; 3]);
+}
+
+#[test]
 fn only_epochs_and_clocks_are_taken_before_the_node_is_in() {
     let mut building = Building::new(4);
     let (routine, id) = (Site::routine(0), TriggerId(1));

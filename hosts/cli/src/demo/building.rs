@@ -13,7 +13,7 @@ mod site;
 mod stage;
 mod svg;
 
-pub use course::{Addition, Arrival, Blackout, Course, Darkness, Run, Tenure};
+pub use course::{Addition, Arrival, Blackout, Course, Darkness, Low, Run, Tenure};
 pub use floor::floor_over_time;
 pub use judge::judge_building;
 pub use run::{Building, building};

@@ -21,7 +21,7 @@ mod trace;
 mod turns;
 
 pub use building::{
-    Addition, Arrival, Blackout, Building, Course, Darkness, Run, Tenure, Which, building,
+    Addition, Arrival, Blackout, Building, Course, Darkness, Low, Run, Tenure, Which, building,
     building_page, domain, floor_over_time, groups_over_time, judge_building,
 };
 pub use ground::{Ground, Loopback};

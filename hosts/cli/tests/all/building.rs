@@ -6,7 +6,7 @@
 use chacha20::ChaCha12Rng;
 use rand_core::SeedableRng;
 use selvedge_cli::demo::{
-    Addition, Arrival, Blackout, Course, Darkness, Plan, Tenure, Which, building_page,
+    Addition, Arrival, Blackout, Course, Darkness, Low, Plan, Tenure, Which, building_page,
     floor_over_time, groups_over_time, judge_building,
 };
 use selvedge_core::{NodeId, Span, Time};
@@ -140,6 +140,11 @@ fn smooth() -> Course {
         from: at(7_500),
         back: Some(at(8_500)),
     });
+    course.low = Some(Low {
+        node: NodeId(8),
+        from: at(8_600),
+        out: Some(at(9_500)),
+    });
     course.moves.insert((VISITOR.group(), 4), at(7_000));
     course.asked = [(EVENING, 3), (AIRING, 3), (READING, 3)].into();
     course.entries = [("one", true), ("another", true)].into();
@@ -166,8 +171,8 @@ fn a_smooth_course_keeps_every_promise_of_the_building() {
 #[test]
 fn a_building_in_which_nothing_happens_keeps_no_promise() {
     let all = [
-        "order", "once", "ends", "lamp", "heirs", "dark", "blackout", "gap", "epoch", "count",
-        "map",
+        "order", "once", "ends", "lamp", "heirs", "dark", "blackout", "low", "gap", "epoch",
+        "count", "map",
     ];
     assert_eq!(broken(|it| *it = Course::default()), all);
 }
@@ -272,6 +277,35 @@ fn a_lamp_that_a_node_or_a_run_misses_breaks_a_promise() {
         runs.for_each(|it| it.ended = it.ended.map(|end| (end.0, End::Failed { step: 0 })));
     };
     assert_eq!(broken(failed), ["lamp"]);
+}
+
+#[test]
+fn a_spared_node_that_stays_in_a_group_breaks_a_promise() {
+    let stays = |course: &mut Course| course.low.as_mut().unwrap().out = None;
+    assert_eq!(broken(stays), ["low"]);
+    assert_eq!(broken(|it| it.low = None), ["low"]);
+    let mut course = smooth();
+    groups_event(
+        &mut course,
+        8_550,
+        8,
+        groups::Event::Entered(VISITOR.group()),
+    );
+    groups_event(
+        &mut course,
+        8_560,
+        8,
+        groups::Event::Entered(EVENING.group()),
+    );
+    groups_event(&mut course, 9_100, 8, groups::Event::Left(VISITOR.group()));
+    stays(&mut course);
+    let table = judge_building(&plan(), &course);
+    let row = table
+        .into_iter()
+        .find(|it| it.id == "building-low")
+        .unwrap();
+    assert_eq!(row.seen, Some(1.0));
+    assert!(row.why.contains("in 2 groups then"), "{}", row.why);
 }
 
 #[test]

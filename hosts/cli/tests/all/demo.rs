@@ -100,7 +100,7 @@ fn the_demo_judges_itself_and_draws_its_page() {
 #[test]
 fn the_building_judges_itself_and_draws_its_page() {
     let demo = run(&["demo", "building"], true);
-    assert_eq!((demo.ids().len(), demo.ids()[0]), (11, "building-order"));
+    assert_eq!((demo.ids().len(), demo.ids()[0]), (12, "building-order"));
     demo.unbroken("building-order");
     // This does not depend on time.
     let ring = demo.row("building-once");

@@ -27,4 +27,5 @@ mod places;
 mod power;
 mod sections;
 mod sites;
+mod spared;
 mod starts;

@@ -62,6 +62,7 @@ const fn group_of(item: &mut Item<Update, Payload>) -> Option<&mut GroupId> {
         Item::WantSite { .. }
         | Item::Site { .. }
         | Item::Register { .. }
-        | Item::Registered { .. } => None,
+        | Item::Registered { .. }
+        | Item::Spared { .. } => None,
     }
 }

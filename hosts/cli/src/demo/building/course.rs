@@ -94,6 +94,17 @@ pub struct Blackout {
     pub back: Option<Time>,
 }
 
+/// A node that is spared, as its battery runs low.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Low {
+    /// The node.
+    pub node: NodeId,
+    /// The time when it asked.
+    pub from: Time,
+    /// The time when it was in no group.
+    pub out: Option<Time>,
+}
+
 /// The whole history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Course {
@@ -117,6 +128,8 @@ pub struct Course {
     pub dark: Option<Darkness>,
     /// The power failure of all nodes.
     pub blackout: Option<Blackout>,
+    /// The node with a low battery.
+    pub low: Option<Low>,
     /// The times when epochs began, by the system's clock.
     pub epochs: Vec<Time>,
     /// The number of runs of each routine that the map counts.
@@ -183,6 +196,15 @@ impl Course {
     pub fn leaders(&self) -> BTreeMap<GroupId, NodeId> {
         let current = self.leads.iter().filter(|it| it.until.is_none());
         current.map(|it| (it.group, it.node)).collect()
+    }
+
+    /// The number of groups of which a node was a member at this time, by its own events. The registry
+    /// does not count: it needs all nodes but one.
+    #[must_use]
+    pub fn groups_of(&self, node: NodeId, time: Time) -> usize {
+        let own = self.memberships.iter().filter(|it| it.node == node);
+        let own = own.filter(|it| it.group != GroupId::REGISTRY);
+        own.filter(|it| it.covers(time)).count()
     }
 
     /// Returns true if a node was without power at this time.

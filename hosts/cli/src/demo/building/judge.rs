@@ -16,6 +16,8 @@ use crate::demo::promises::{Promise, float, none, span};
 /// The time, in periods, from the beginning of an epoch until its last group has its new members.
 const CHANGE: u64 = 10;
 
+const LOW: &str = "groups that a node with a low battery was still in when the building closed";
+
 /// Judges all promises of the building. `plan` is that of a mesh with its nodes.
 #[must_use]
 pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
@@ -28,6 +30,7 @@ pub fn judge_building(plan: &Plan, course: &Course) -> Vec<Promise> {
         judge.taken_over().timed(),
         judge.in_the_dark().timed(),
         judge.after_blackout().timed(),
+        judge.low().timed(),
         judge.gap(),
         judge.epoch().timed(),
         judge.count().timed(),
@@ -259,6 +262,39 @@ impl Judge<'_> {
             lost,
             why,
         )
+    }
+
+    /// Judges that a node which is spared has no group any more, as enough others are here.
+    fn low(self) -> Promise {
+        let course = self.course;
+        let closed = course.closed.unwrap_or(course.end);
+        let Some(low) = course.low else {
+            let why = "no node asked to be spared".to_owned();
+            let row = none("building-low", LOW, "groups", 0, why);
+            return Promise { held: false, ..row };
+        };
+        let (before, left) = match low.out {
+            Some(_) => (course.groups_of(low.node, low.from), 0),
+            None => [low.from, closed]
+                .map(|it| course.groups_of(low.node, it))
+                .into(),
+        };
+        let after = low.out.map_or_else(
+            || "never in none".to_owned(),
+            |at| format!("in none after {:.2} s", span(at.since(low.from))),
+        );
+        let mut row = none(
+            "building-low",
+            LOW,
+            "groups",
+            left,
+            format!(
+                "node {} asked to be spared, was in {before} groups then, and {after}: from the next epoch on others are chosen",
+                low.node
+            ),
+        );
+        row.held &= low.out.is_some();
+        row
     }
 
     fn gap(self) -> Promise {

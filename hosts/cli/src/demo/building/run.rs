@@ -1,5 +1,5 @@
 //! The script of the building: routines run all the time, a lamp is added, a power domain fails and comes
-//! back, all nodes lose power, and epochs begin meanwhile.
+//! back, all nodes lose power, the battery of one runs low, and epochs begin meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -17,6 +17,8 @@ use selvedge_groups::store::Stored;
 use selvedge_kgroup::Site;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
+
+mod low;
 
 use super::course::{Addition, Blackout, Course, Darkness};
 use super::judge::judge_building;
@@ -92,6 +94,7 @@ pub async fn building<W: Write>(
     play.go_dark().await;
     play.come_back().await?;
     play.black_out().await?;
+    play.go_low().await;
     play.close().await;
     let course = play.end().await;
     let table = judge_building(&plan, &course);
@@ -293,9 +296,11 @@ impl<W: Write> Play<W> {
         Ok(())
     }
 
-    /// Lets routines run until an epoch has begun meanwhile, and groups had the time to change.
+    /// Lets routines run until an epoch has begun meanwhile, and groups had the time to change; and until
+    /// the node with the low battery is in none. Its report may be lost, and comes again with the next
+    /// epoch; so may the news that it is replaced, for which it asks then.
     async fn close(&mut self) {
-        let epoch = self.period * CLOSE.max(EPOCH + 2 * STAGGER);
+        let epoch = self.period * CLOSE.max(3 * EPOCH + 2 * STAGGER);
         self.wait(epoch, |play| {
             let shared = play.shared();
             let course = shared.course();
@@ -305,6 +310,7 @@ impl<W: Write> Play<W> {
             let margin = play.period * (2 * STAGGER);
             let mut epochs = epochs(play.now(), play.period * EPOCH).into_iter();
             play.now() >= play.at(CLOSE)
+                && course.low.is_none_or(|it| it.out.is_some())
                 && epochs.any(|it| it >= opened && it + margin <= play.now())
         })
         .await;
@@ -388,6 +394,7 @@ impl<W: Write> Play<W> {
         let until = self.now() + most;
         while self.now() < until && !is_so(self) {
             self.tell_epoch();
+            self.look_at_low();
             sleep(self.glance()).await;
         }
     }
