@@ -100,6 +100,7 @@ pub use config::{Config, ConfigError, Limits};
 pub use decision::{Decision, Verdict};
 pub(crate) use edits::Listed;
 pub use event::{Event, Reject, Timer};
+pub(crate) use lock::RESTS;
 pub(crate) use machine::DeviceLeader;
 #[cfg(feature = "check")]
 pub use published::Published;

@@ -10,7 +10,7 @@ use selvedge_groups::{
 };
 
 use crate::config::Config;
-use crate::devices::{self, DeviceLeader, Listed, Ticket};
+use crate::devices::{self, Decision, DeviceLeader, Listed, Ticket};
 use crate::effect::{Effect, Effects};
 use crate::routines::{self, RoutineEvent, RoutineLeader, RoutineTimer};
 use crate::site::Site;
@@ -111,6 +111,16 @@ impl Leading {
         })
     }
 
+    /// The same, with numbers of reads from this one on.
+    pub(crate) fn reading_from(mut self, last: u64) -> Self {
+        match &mut self {
+            Self::Devices(leader) => leader.last = last,
+            Self::Routine(leader) => leader.last = last,
+            Self::Map(_) => {}
+        }
+        self
+    }
+
     /// All timers that it may have armed. The node may not hold the state any more.
     pub(crate) fn timers(&self) -> Vec<LeaderTimer> {
         match self {
@@ -179,11 +189,16 @@ fn on_devices(
 ) -> Result<(), devices::Reject> {
     let has_routine = |it| site.definition(it).is_some();
     let routines_of = |it| site.routines_of(it);
+    let names = |routine, device| {
+        let definition = site.definition(routine);
+        definition.is_some_and(|it| it.devices().contains(&device))
+    };
     let listed = || Listed {
         generation: site.generation(),
         devices: site.devices_of_cluster(group),
         has_routine: &has_routine,
         routines_of: &routines_of,
+        names: &names,
     };
     match input {
         LeaderInput::Leads => {
@@ -193,11 +208,19 @@ fn on_devices(
         LeaderInput::Site => {
             leader.follow_wake_intervals(state, site.wake_intervals(group), out);
             leader.sync(state, &listed(), out);
+            leader.ask_routines(state, (group, &listed()), None, out);
         }
         LeaderInput::Applied(Decided::Devices(verdict)) => {
             leader.on_applied(state, verdict, out);
+            let device = verdict.device;
             if verdict.decision.is_edit() {
                 leader.sync(state, &listed(), out);
+            }
+            if verdict.decision == Decision::Entered {
+                leader.ask_routines(state, (group, &listed()), Some(device), out);
+            }
+            if let Decision::Reclaimed(_) | Decision::Settled { .. } = verdict.decision {
+                leader.open(state, device, &listed(), out);
             }
         }
         LeaderInput::Asked(from, request) => match request.routine() {
@@ -208,19 +231,19 @@ fn on_devices(
             leader.on_tick(state, timer, out);
             if timer == devices::Timer::Ping {
                 leader.sync(state, &listed(), out);
+                leader.ask_routines(state, (group, &listed()), None, out);
             }
         }
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Reported(device, value) => leader.reported(state, device, value, out)?,
         LeaderInput::Acted(ticket, outcome) => leader.acted(ticket, outcome, out),
-        LeaderInput::Notified(of, &Answer::Progress { device, progress }) => {
-            leader.on_progress(state, (of, device), progress, out);
-            leader.sync(state, &listed(), out);
+        LeaderInput::Notified(of, answer) => {
+            leader.on_progress(state, (of, answer), &listed(), out);
+            if let Answer::Progress { device, .. } = *answer {
+                leader.open(state, device, &listed(), out);
+            }
         }
-        LeaderInput::Applied(_)
-        | LeaderInput::Due(..)
-        | LeaderInput::Notified(..)
-        | LeaderInput::Tick(_) => {} // For another kind.
+        LeaderInput::Applied(_) | LeaderInput::Due(..) | LeaderInput::Tick(_) => {} // For another kind.
     }
     Ok(())
 }

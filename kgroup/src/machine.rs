@@ -43,6 +43,9 @@ pub struct Kgroup {
     pub(crate) site: Untracked<Arc<Site>>,
     pub(crate) groups: Nested<Groups<GroupState, Payload>>,
     leading: BTreeMap<GroupId, Leading>,
+    /// The number of times that it began to lead a group: a read of a former lead may be answered in a later
+    /// one.
+    led: u64,
     maps: StoreClient,
     pub(crate) clock: Clock,
     /// The site that its program gave it, until the others have it: of a later generation than 0.
@@ -86,6 +89,7 @@ impl Kgroup {
             site: Untracked(site),
             groups: Nested::new(groups),
             leading: BTreeMap::new(),
+            led: 0,
             maps,
             clock: Clock::default(),
             wanted: Untracked(wanted),
@@ -267,10 +271,8 @@ impl Kgroup {
             }
             // An open report is repeated until the group has decided.
             Answer::Counted(due) => self.on_counted(of, *due, cx.now()),
-            Answer::Progress { device, .. } => {
-                if let Ok(cluster) = self.cluster_of(*device) {
-                    self.on(cluster, LeaderInput::Notified(of, answer), cx);
-                }
+            Answer::Progress { cluster, .. } => {
+                self.on(*cluster, LeaderInput::Notified(of, answer), cx);
             }
             Answer::Granted { .. }
             | Answer::Queued { .. }
@@ -300,7 +302,9 @@ impl Kgroup {
             // configuration, which a quorum of one decides at once.
             return;
         };
+        self.led += 1;
         let leader = Leading::new(self.me, &self.config, group, held, &self.site.0);
+        let leader = leader.map(|it| it.reading_from(self.led << u32::BITS));
         let Some(leader) = leader else {
             return;
         };

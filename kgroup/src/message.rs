@@ -178,8 +178,12 @@ pub enum Request {
     /// Asks a routine's leader, for a cluster that has begun anew, if its run holds a device. Answered by
     /// [`Answer::Progress`].
     Progress {
+        /// The cluster.
+        cluster: GroupId,
         /// The device.
         device: NodeId,
+        /// Distinguishes the times at which the device entered the cluster. The answer has the same.
+        since: u64,
     },
 }
 
@@ -293,10 +297,16 @@ pub enum Answer {
     Counted(Due),
     /// The progress of a routine's run, from a state that is up to date when it is asked.
     Progress {
+        /// The cluster that asked.
+        cluster: GroupId,
         /// The device.
         device: NodeId,
+        /// The number of the question.
+        since: u64,
         /// The progress.
         progress: Progress,
+        /// True if the routine watches the device.
+        watches: bool,
     },
     /// The command is given when its device, which sleeps, wakes and reports. The leader that answers may fail
     /// before that.
@@ -308,6 +318,15 @@ pub enum Answer {
         /// The index of the command in the routine.
         step: u16,
     },
+}
+
+impl Progress {
+    /// The claim that it is about.
+    pub(crate) const fn claim(self) -> Claim {
+        match self {
+            Self::Over { claim } | Self::Acquires { claim } | Self::Executes { claim, .. } => claim,
+        }
+    }
 }
 
 impl Request {

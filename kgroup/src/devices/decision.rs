@@ -93,10 +93,9 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Returns true if the group follows its site more closely.
+    /// Returns true if the group follows a later site.
     pub(crate) const fn is_edit(self) -> bool {
-        let is_edit = matches!(self, Self::Entered | Self::Exited | Self::Forgotten(_));
-        is_edit || matches!(self, Self::Reclaimed(_))
+        matches!(self, Self::Entered | Self::Exited | Self::Forgotten(_))
     }
 }
 

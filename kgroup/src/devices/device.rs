@@ -28,9 +28,9 @@ pub(super) struct Terms {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Device {
     pub(super) id: NodeId,
-    /// The generation of the site with which it came, and one more for each beginning of the cluster
-    /// before: 0 from the beginning.
-    pub(super) since: u32,
+    /// The generation of the site with which it came, and the number of beginnings of the cluster before:
+    /// 0 from the beginning. It is higher each time that the device enters a cluster.
+    pub(super) since: u64,
     pub(super) lock: Lock,
     pub(super) status: Status,
     pub(super) act: Option<Act>,
@@ -44,7 +44,7 @@ pub(super) struct Device {
 
 impl Device {
     /// A device that no routine has asked for, and of which nothing is known.
-    pub(super) fn new(id: NodeId, since: u32) -> Self {
+    pub(super) fn new(id: NodeId, since: u64) -> Self {
         Self {
             id,
             since,
@@ -66,7 +66,7 @@ impl Device {
             Update::Lock { .. } | Update::Act { .. } if !self.is_open => (Decision::Waits, None),
             Update::Reclaim { claim, given, .. } => match self.judge(update, terms) {
                 Some(decision) => (decision, None),
-                None => (self.reclaim(claim, given, terms), None),
+                None => (self.reclaim(claim, given, around), None),
             },
             Update::Open { .. } => match self.judge(update, terms) {
                 Some(decision) => (decision, None),
@@ -268,7 +268,7 @@ impl Device {
     /// The number below those of its commands, and of the versions of its status. A device that comes
     /// back to a cluster gets higher ones than before.
     pub(super) fn base(&self) -> u64 {
-        u64::from(self.since) << u32::BITS
+        self.since << u32::BITS
     }
 
     /// Ends the command if its claim no longer holds the device: it is not given again.
@@ -286,7 +286,12 @@ impl Device {
         let around = self.around(terms);
         match *update {
             Update::Lock { .. } | Update::Act { .. } if !self.is_open => Some(Decision::Waits),
-            Update::Reclaim { claim, given, .. } => self.judge_reclaim(claim, given),
+            Update::Reclaim {
+                since,
+                claim,
+                given,
+                ..
+            } => self.judge_reclaim(since, claim, given),
             // A host of the former beginning may still carry a command out.
             Update::Open { .. } if self.is_open => Some(Decision::Nothing),
             Update::Open { .. } => self.acts().then_some(Decision::Waits),

@@ -29,15 +29,19 @@ pub struct Listed<'a> {
     pub devices: &'a [NodeId],
     /// Returns true for a routine of the site.
     pub has_routine: &'a dyn Fn(GroupId) -> bool,
-    /// Returns the routines of which a run may hold a device.
+    /// Returns the routines of which a run may hold a device, or that watch it.
     pub routines_of: &'a dyn Fn(NodeId) -> Vec<GroupId>,
+    /// Returns true if the present definition of a routine names a device.
+    pub names: &'a dyn Fn(GroupId, NodeId) -> bool,
 }
 
 /// The first update by which a state would follow a site more closely.
 pub(super) fn next_edit(state: &Devices, site: &Listed<'_>) -> Option<Update> {
     let generation = site.generation;
-    let left = state.ids().find(|it| !site.devices.contains(it));
+    let left = state.ids().filter(|it| !site.devices.contains(it));
     let exit = left.map(|device| Update::Exit { generation, device });
+    // One that waits for its device does not keep others waiting.
+    let exit = exit.into_iter().find(|it| state.judge(it).is_none());
     let came = |it: &&NodeId| state.status(**it).is_none();
     let enter = || {
         let device = *site.devices.iter().find(came)?;
@@ -67,7 +71,6 @@ impl DeviceLeader {
         if site.generation >= state.generation() {
             out.extend(next_edit(state, site).map(Effect::Propose));
         }
-        self.reclaim(state, site, out);
     }
 
     /// The site of this node does not have the routine that asks. If the routine is of a later site, it

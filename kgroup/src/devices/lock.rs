@@ -29,6 +29,16 @@ struct Mark {
     is_over: bool,
 }
 
+impl Mark {
+    /// Returns true for a routine that has not asked since the cluster began anew.
+    const fn rests(&self) -> bool {
+        self.latest.attempt == RESTS
+    }
+}
+
+/// The attempt of a claim behind all tries of a run.
+pub(crate) const RESTS: u32 = u32::MAX;
+
 /// The parts of a device's state on which a lock depends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Around {
@@ -86,6 +96,12 @@ impl Lock {
         self.mark(claim, true, around);
         self.drop_where(|it| it.routine == claim.routine && it <= claim);
         self.pass(around.acts)
+    }
+
+    /// A claim is over, as its routine reports to a cluster that has begun anew. O(log(routines)).
+    pub(super) fn end(&mut self, claim: Claim, around: Around) {
+        self.mark(claim, true, around);
+        self.drop_where(|it| it.routine == claim.routine && it <= claim);
     }
 
     /// A claim of a former beginning of the cluster holds the device again, unless another one does.
@@ -179,7 +195,9 @@ impl Lock {
 
     /// Returns true if the mark of this routine has no room: then it never gets the device.
     fn is_one_too_many(&self, routine: GroupId, around: Around) -> bool {
-        self.marks.len() >= around.limits.routines.into() && self.mark_of(routine).is_none()
+        let limit = usize::from(around.limits.routines);
+        let has_room = || self.marks.iter().filter(|it| !it.rests()).count() < limit;
+        self.marks.len() >= limit && self.mark_of(routine).is_none_or(Mark::rests) && !has_room()
     }
 
     fn mark_of(&self, routine: GroupId) -> Option<&Mark> {

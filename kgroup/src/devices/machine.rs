@@ -25,7 +25,7 @@ const QUESTIONS: usize = 256;
 /// The node that asks, the device, the claim, and the index of the command in the routine.
 type Question = (Member, NodeId, Claim, u16);
 
-pub(super) type Out = Effects<Update, Timer, Event>;
+pub(crate) type Out = Effects<Update, Timer, Event>;
 
 /// The leader's memory. Another leader begins without it.
 ///
@@ -39,7 +39,7 @@ pub struct DeviceLeader {
     askers: BoundedMap<GroupId, Member>,
     questions: BoundedMap<u64, Question>,
     /// The number of the last question.
-    last: u64,
+    pub(crate) last: u64,
     /// In order of devices, one for each.
     pub(super) probes: Vec<(NodeId, Probe)>,
     /// True if [`Timer::Resend`] is armed.

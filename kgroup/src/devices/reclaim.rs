@@ -24,8 +24,9 @@ use selvedge_routine::State;
 
 use super::act::Act;
 use super::decision::Decision;
-use super::device::{Device, Terms};
+use super::device::Device;
 use super::edits::Listed;
+use super::lock::Around;
 use super::machine::{DeviceLeader, Out};
 use super::state::Devices;
 use super::update::Update;
@@ -42,30 +43,65 @@ pub(super) struct Reclaim {
 }
 
 impl DeviceLeader {
-    /// Asks the routines of the site that have not answered, for each closed device. Opens a device of which
-    /// all have.
-    pub(super) fn reclaim(&mut self, state: &Devices, site: &Listed<'_>, out: &mut Out) {
-        let generation = site.generation;
-        if generation < state.generation() {
-            return; // A later site may have more routines.
-        }
-        let closed: Vec<NodeId> = state.ids().filter(|it| !state.is_open(*it)).collect();
-        for device in closed {
-            let Some(probe) = self.probe(device) else {
-                continue;
+    /// Asks the routines of the site that have not answered, for each closed device, or for this one: when it
+    /// begins to lead, when its node has another site, when a device enters, and at each
+    /// [`Timer::Ping`](super::Timer::Ping).
+    ///
+    /// It asks about an open device whose holder does not name it any more, too: the memory of its routine may
+    /// have been lost.
+    pub fn ask_routines(
+        &mut self,
+        state: &Devices,
+        (cluster, site): (GroupId, &Listed<'_>),
+        only: Option<NodeId>,
+        out: &mut Out,
+    ) {
+        let is_asked = |it: &NodeId| only.is_none_or(|only| only == *it);
+        let devices: Vec<NodeId> = state.ids().filter(is_asked).collect();
+        for device in devices {
+            let silent = match state.is_open(device) {
+                true => {
+                    let holder = state.holder(device).map(|it| it.routine);
+                    let is_lost = |it: &GroupId| !(site.names)(*it, device);
+                    holder.filter(is_lost).into_iter().collect()
+                }
+                false => self.silent(device, site),
             };
-            let answered = &probe.reclaim.answered;
-            let routines = (site.routines_of)(device).into_iter();
-            let silent: Vec<GroupId> = routines.filter(|it| !answered.contains(it)).collect();
-            let open = Update::Open { generation, device };
-            if silent.is_empty() && state.judge(&open).is_none() {
-                out.push(Effect::Propose(open));
-            }
+            let since = state.since(device).unwrap_or_default();
+            let request = Request::Progress {
+                cluster,
+                device,
+                since,
+            };
             let asks = silent.into_iter().map(|group| Effect::Ask {
                 group,
-                request: Request::Progress { device },
+                request: request.clone(),
             });
             out.extend(asks);
+            self.open(state, device, site, out);
+        }
+    }
+
+    fn silent(&mut self, device: NodeId, site: &Listed<'_>) -> Vec<GroupId> {
+        let Some(probe) = self.probe(device) else {
+            return Vec::new();
+        };
+        let answered = &probe.reclaim.answered;
+        let mut routines = (site.routines_of)(device);
+        routines.retain(|it| !answered.contains(it));
+        routines
+    }
+
+    /// Opens a device once all routines of the site have answered.
+    pub fn open(&mut self, state: &Devices, device: NodeId, site: &Listed<'_>, out: &mut Out) {
+        let generation = site.generation;
+        let open = Update::Open { generation, device };
+        // A later site may have more routines.
+        let is_behind = generation < state.generation();
+        let is_closed = state.status(device).is_some() && !state.is_open(device);
+        if is_closed && !is_behind && self.silent(device, site).is_empty() {
+            let may_open = state.judge(&open).is_none();
+            out.extend(may_open.then_some(Effect::Propose(open)));
         }
     }
 
@@ -73,32 +109,68 @@ impl DeviceLeader {
     pub fn on_progress(
         &mut self,
         state: &Devices,
-        (routine, device): (GroupId, NodeId),
-        progress: Progress,
+        (routine, answer): (GroupId, &Answer),
+        site: &Listed<'_>,
         out: &mut Out,
     ) {
-        let is_closed = state.status(device).is_some() && !state.is_open(device);
-        let Some(probe) = self.probe(device).filter(|_| is_closed) else {
+        let &Answer::Progress {
+            device,
+            since,
+            progress,
+            watches,
+            ..
+        } = answer
+        else {
             return;
         };
-        let (claim, given) = match progress {
-            Progress::Over { claim } => (claim, None),
-            Progress::Executes { claim, given } => (claim, Some(given)),
-            Progress::Acquires { claim } => {
+        let claim = progress.claim();
+        let is_right = claim.routine == routine && (site.routines_of)(device).contains(&routine);
+        if state.since(device) != Some(since) || !is_right {
+            return; // It is about a former time, or the site has changed.
+        }
+        let generation = site.generation;
+        if state.is_open(device) {
+            let holder = state.holder(device);
+            let holder = holder.filter(|it| it.routine == routine && *it <= claim);
+            if let (Progress::Over { .. }, Some(claim)) = (progress, holder) {
+                out.push(Effect::Propose(Update::Release {
+                    device,
+                    claim,
+                    generation,
+                }));
+            }
+            return;
+        }
+        let watch = Update::Watch {
+            device,
+            routine,
+            generation,
+        };
+        if watches && state.judge(&watch).is_none() {
+            // It counts as an answer when that is decided: it is asked again.
+            return out.push(Effect::Propose(watch));
+        }
+        let Some(probe) = self.probe(device) else {
+            return;
+        };
+        let given = match progress {
+            Progress::Over { .. } => None,
+            Progress::Executes { given, .. } => Some(given),
+            Progress::Acquires { .. } => {
                 let first = *probe.reclaim.superseded.entry(routine).or_insert(claim);
                 if claim > first {
                     probe.reclaim.answered.insert(routine);
-                    return;
+                } else {
+                    let answer = Answer::Over { device, claim };
+                    let group = routine;
+                    out.push(Effect::Inform { group, answer });
                 }
-                let answer = Answer::Over { device, claim };
-                return out.push(Effect::Inform {
-                    group: routine,
-                    answer,
-                });
+                return;
             }
         };
         let update = Update::Reclaim {
             device,
+            since,
             claim,
             given,
         };
@@ -142,24 +214,29 @@ impl Device {
     }
 
     /// The outcome of a routine's answer that would change nothing.
-    pub(super) fn judge_reclaim(&self, claim: Claim, given: Option<u16>) -> Option<Decision> {
-        let is_known = match given {
-            None => self.lock.is_over(claim),
-            Some(_) => self.lock.is_over(claim) || self.lock.holder == Some(claim),
-        };
+    pub(super) fn judge_reclaim(
+        &self,
+        since: u64,
+        claim: Claim,
+        given: Option<u16>,
+    ) -> Option<Decision> {
+        let is_held = self.lock.holder == Some(claim);
+        let is_other = self.lock.holder.is_some_and(|it| it != claim);
+        let is_known = self.lock.is_over(claim) || given.is_some() && is_held;
         match is_known {
-            _ if self.is_open => Some(Decision::Nothing),
+            _ if self.is_open || since != self.since => Some(Decision::Nothing),
             true => Some(Decision::Reclaimed(claim.routine)),
+            // A routine that lies.
+            false if given.is_some() && is_other => Some(Decision::Nothing),
             false => None,
         }
     }
 
     /// Takes a routine's answer: the claim holds the device, and steps before `given` are over, or the claim
     /// is over.
-    pub(super) fn reclaim(&mut self, claim: Claim, given: Option<u16>, terms: Terms) -> Decision {
-        let around = self.around(terms);
+    pub(super) fn reclaim(&mut self, claim: Claim, given: Option<u16>, around: Around) -> Decision {
         let Some(given) = given else {
-            self.lock.release(claim, around);
+            self.lock.end(claim, around);
             return Decision::Reclaimed(claim.routine);
         };
         self.lock.regain(claim, around);

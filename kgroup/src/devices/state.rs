@@ -104,6 +104,11 @@ impl Devices {
         self.device(device).is_some_and(|it| it.is_open)
     }
 
+    /// Distinguishes the times at which a device entered the cluster.
+    pub(super) fn since(&self, device: NodeId) -> Option<u64> {
+        Some(self.device(device)?.since)
+    }
+
     /// The claim that holds a device. O(log n).
     #[must_use]
     pub fn holder(&self, device: NodeId) -> Option<Claim> {
@@ -207,7 +212,7 @@ impl Devices {
         self.generation = self.generation.max(generation);
         match (self.place(id), update) {
             (Err(at), Update::Enter { .. }) => {
-                let since = generation.saturating_add(self.before);
+                let since = since(generation, self.before);
                 let device = Device::new(id, since);
                 let device = match self.before == 0 || self.rules.forgets_locks() {
                     true => device,
@@ -226,6 +231,12 @@ impl Devices {
             },
         }
     }
+}
+
+/// Rises with each later entry of a device, in any cluster.
+fn since(generation: u32, before: u32) -> u64 {
+    let (generation, before) = (u64::from(generation), u64::from(before));
+    generation.min((1 << 26) - 1) << 6 | before.min((1 << 6) - 1)
 }
 
 impl selvedge_replica::State for Devices {

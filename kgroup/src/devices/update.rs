@@ -137,6 +137,8 @@ pub enum Update {
     Reclaim {
         /// The device.
         device: NodeId,
+        /// Distinguishes the times at which the device entered the cluster.
+        since: u64,
         /// The latest claim of the routine.
         claim: Claim,
         /// The number of steps that are over, or may not be given again, if the claim holds the device. `None` if the

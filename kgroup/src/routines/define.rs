@@ -155,6 +155,8 @@ impl RoutineLeader {
         next.generation = self.generation;
         next.rules = self.rules;
         next.askers = core::mem::take(&mut self.askers);
+        // Reads of before may still be answered.
+        next.last = self.last;
         next.proposed = core::mem::take(&mut self.proposed);
         next.proposed.retain(|it| state.is_due(it));
         if !self.is_outdated(state) {

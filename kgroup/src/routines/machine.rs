@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use selvedge_core::{BoundedMap, Member, NodeId, Span};
 use selvedge_groups::GroupId;
 
+use super::progress::Question;
 use super::published::Rules;
 use super::{
     Decided, RoutineConfig, RoutineEvent, RoutineState, RoutineTimer, Stage, StepOutcome, Update,
@@ -84,9 +85,9 @@ pub struct RoutineLeader {
     pub(super) clocks: BTreeMap<(u16, NodeId), Due>,
     pub(super) askers: Vec<(Member, TriggerId)>,
     /// The leaders of clusters that ask for the run's progress, and their devices.
-    pub(super) questions: BoundedMap<u64, (Member, NodeId)>,
+    pub(super) questions: BoundedMap<u64, Question>,
     /// The number of the last question.
-    pub(super) last: u64,
+    pub(crate) last: u64,
     is_armed: bool,
     pub(super) rules: Rules,
     /// Under published rules: the devices that the last try is known to have got.
@@ -223,10 +224,11 @@ impl RoutineLeader {
         }
         let id = match *request {
             Request::Trigger(id) => id,
-            Request::Progress { device } => {
-                self.watch_again(state, device, out);
-                return self.on_question(from, device, out);
-            }
+            Request::Progress {
+                cluster,
+                device,
+                since,
+            } => return self.on_question((from, cluster, device, since), out),
             _ => return, // Meant for a group of another kind: the plans differ.
         };
         if !state.is_due(&Update::Trigger(id)) {
@@ -362,14 +364,6 @@ impl RoutineLeader {
             version,
         };
         self.ask_of(device, seen, out);
-    }
-
-    /// The cluster of a device has begun anew, and has forgotten who watches.
-    fn watch_again(&mut self, state: &RoutineState, device: NodeId, out: &mut Out) {
-        if state.observed(device).is_some() && self.has_group(device) {
-            self.unwatched.insert(device);
-            self.arm(out);
-        }
     }
 
     fn watch(&self, out: &mut Out) {

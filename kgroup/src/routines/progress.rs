@@ -5,9 +5,13 @@ use selvedge_groups::GroupId;
 
 use super::machine::{ASKERS_MAX, Out, RoutineLeader};
 use super::{RoutineState, Stage};
+use crate::devices::RESTS;
 use crate::effect::Effect;
 use crate::message::Progress;
 use crate::{Answer, Claim, Delivery};
+
+/// The node that asks, its cluster, the device, and the number of the question.
+pub(super) type Question = (Member, GroupId, NodeId, u64);
 
 impl RoutineState {
     /// The progress of its run, as far as it concerns a device.
@@ -15,7 +19,7 @@ impl RoutineState {
         let last = Claim {
             routine,
             instance: self.instance(),
-            attempt: u32::MAX,
+            attempt: RESTS,
         };
         let is_used = self.definition().locks().contains(&device);
         let Some(claim) = self.claim(routine).filter(|_| is_used) else {
@@ -24,10 +28,14 @@ impl RoutineState {
         match self.stage() {
             Stage::NotTriggered | Stage::ReleasingLocks { .. } => Progress::Over { claim },
             Stage::AcquiringLocks { .. } => Progress::Acquires { claim },
-            Stage::Executing { .. } => {
+            Stage::Executing { is_cleared, .. } => {
                 let step = self.step().unwrap_or(u16::MAX);
                 let is_once = self.definition().delivery(step) == Delivery::AtMostOnce;
-                let given = step.saturating_add(is_once.into());
+                let present = self.definition().step(step);
+                let has_condition = present.is_some_and(|it| it.condition.is_some());
+                // Before the condition is cleared no cluster was asked.
+                let is_given = is_once && (*is_cleared || !has_condition);
+                let given = step.saturating_add(is_given.into());
                 Progress::Executes { claim, given }
             }
         }
@@ -36,13 +44,13 @@ impl RoutineState {
 
 impl RoutineLeader {
     /// A cluster's leader asks. It is answered once the state is up to date.
-    pub(super) fn on_question(&mut self, from: Member, device: NodeId, out: &mut Out) {
+    pub(super) fn on_question(&mut self, question: Question, out: &mut Out) {
         let oldest = self.questions.nth(0).map(|it| *it.0);
         if let Some(oldest) = oldest.filter(|_| self.questions.len() >= ASKERS_MAX) {
             self.questions.remove(&oldest); // It is asked again.
         }
         self.last += 1;
-        let inserted = self.questions.insert(self.last, (from, device));
+        let inserted = self.questions.insert(self.last, question);
         debug_assert!(inserted.is_ok(), "there is room");
         out.push(Effect::Read(self.last));
     }
@@ -57,11 +65,19 @@ impl RoutineLeader {
 
     /// The state is up to date.
     pub fn on_readable(&mut self, state: &RoutineState, read: u64, out: &mut Out) {
-        let Some((to, device)) = self.questions.remove(&read) else {
+        let Some((to, cluster, device, since)) = self.questions.remove(&read) else {
             return; // Another question took its place.
         };
-        let progress = state.progress(self.routine, device);
-        let answer = Answer::Progress { device, progress };
+        if !state.is_defined() {
+            return; // It is asked again.
+        }
+        let answer = Answer::Progress {
+            cluster,
+            device,
+            since,
+            progress: state.progress(self.routine, device),
+            watches: state.observed(device).is_some(),
+        };
         out.push(Effect::Answer { to, answer });
     }
 }

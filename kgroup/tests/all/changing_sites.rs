@@ -229,7 +229,7 @@ fn a_run_keeps_its_device_while_the_cluster_begins_anew_and_then_the_device_pass
     let mut house = house(
         NODES as u64,
         [
-            holding(&[1, 1], "on", Span::secs(60)),
+            holding(&[1, 1], "on", Span::secs(90)),
             switching(&[1], "off"),
         ],
     );
@@ -256,7 +256,7 @@ fn a_run_keeps_its_device_while_the_cluster_begins_anew_and_then_the_device_pass
     house.run(Span::secs(10));
     // The former beginning granted it to the first routine.
     assert_eq!(holder(&house, 1), Some(Site::routine(0)));
-    house.run(Span::secs(120));
+    house.run(Span::secs(240));
     assert_eq!(values(&house, 1).last().unwrap(), "off");
     let after = act(&house);
     assert!(
@@ -285,8 +285,7 @@ fn a_cluster_and_a_routine_begin_anew_by_themselves() {
             }
             house.run(Span::secs(20));
         }
-        let is_anew =
-            |it: &Event| matches!(it, Event::Groups(groups::Event::BegunAnew(it)) if *it == group);
+        let is_anew = |it: &Event| matches!(it, Event::Groups(selvedge_groups::Event::BegunAnew(it)) if *it == group);
         assert!(house.events.iter().any(|it| is_anew(&it.2)));
         house.trigger(3, 1, 2);
         house.run(Span::secs(20));

@@ -219,7 +219,23 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
                 after: Span(5),
                 silent: waited,
             },
-            &[12, 101, 5, 192, 141, 183, 1],
+            &[14, 101, 5, 192, 141, 183, 1],
+        ),
+        (
+            devices::Update::Reclaim {
+                device,
+                since: 64,
+                claim: CLAIM,
+                given: Some(2),
+            },
+            &[12, 101, 64, 13, 172, 2, 1, 1, 2],
+        ),
+        (
+            devices::Update::Open {
+                generation: 3,
+                device,
+            },
+            &[13, 3, 101],
         ),
     ];
     for (update, expected) in updates {
@@ -293,9 +309,10 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
     let settles = [192, 141, 183, 1, 1, 1, 0];
     let device = [1, 101, 0];
     let watchers = [0];
+    let is_open = [1];
     let silent = [0];
     let generation = [3, 0];
-    let parts: [&[u8]; 9] = [
+    let parts: [&[u8]; 10] = [
         &limits,
         &device,
         &lock,
@@ -303,6 +320,7 @@ fn the_bytes_of_a_cluster_that_is_handed_over_stay_the_same() {
         &act,
         &settles,
         &watchers,
+        &is_open,
         &silent,
         &generation,
     ];

@@ -8,8 +8,9 @@ use selvedge_groups::GroupId;
 use super::{World, of_devices, routine_group};
 use crate::Delivery;
 use crate::check::setup::Who;
-use crate::devices::{Devices, Limits, Listed};
-use crate::message::{Answer, Progress};
+use crate::devices::machine::Out;
+use crate::devices::{DeviceLeader, Devices, Limits, Listed};
+use crate::message::Answer;
 
 impl World {
     /// The group has lost its memory.
@@ -32,26 +33,10 @@ impl World {
 
     /// A routine answers the leader of a cluster that has begun anew.
     pub(super) fn progresses(&mut self, number: usize, seat: usize, of: GroupId, answer: &Answer) {
-        let Answer::Progress { device, progress } = *answer else {
-            debug_assert!(false, "clusters ask for nothing else");
-            return;
-        };
-        self.on_progress(number, seat, (of, device), progress);
-        self.follows(number, seat);
-    }
-
-    fn on_progress(
-        &mut self,
-        number: usize,
-        seat: usize,
-        of: (GroupId, NodeId),
-        progress: Progress,
-    ) {
-        self.with_cluster(number, seat, |group| {
-            group.step(seat, |leader, state, out| {
-                leader.on_progress(state, of, progress, out);
-            })
+        self.at_site(number, seat, |leader, state, site, out| {
+            leader.on_progress(state, (of, answer), site, out);
         });
+        self.follows(number, seat);
     }
 
     /// The leader of a cluster compares its state with the site.
@@ -59,6 +44,19 @@ impl World {
         if !self.has_begun_anew {
             return;
         }
+        let cluster = GroupId(number as u64);
+        self.at_site(number, seat, |leader, state, site, out| {
+            leader.sync(state, site, out);
+            leader.ask_routines(state, (cluster, site), None, out);
+        });
+    }
+
+    fn at_site(
+        &mut self,
+        number: usize,
+        seat: usize,
+        call: impl FnOnce(&mut DeviceLeader, &Devices, &Listed<'_>, &mut Out),
+    ) {
         let all = (0..self.setup.devices).map(NodeId);
         let devices: Vec<NodeId> = all
             .filter(|it| self.cluster_of(*it) == Some(number))
@@ -66,20 +64,23 @@ impl World {
         let routines: Vec<(GroupId, Vec<NodeId>)> = (self.routines.iter().enumerate())
             .map(|(number, it)| (routine_group(number), it.state.definition().devices()))
             .collect();
+        let names = |routine: GroupId, device: NodeId| {
+            let mut all = routines.iter();
+            all.any(|it| it.0 == routine && it.1.contains(&device))
+        };
         let routines_of = |device| {
-            let names = routines.iter().filter(|it| it.1.contains(&device));
-            names.map(|it| it.0).collect()
+            let all = routines.iter().map(|it| it.0);
+            all.filter(|it| names(*it, device)).collect()
+        };
+        let site = Listed {
+            generation: 0,
+            devices: &devices,
+            has_routine: &|_| true,
+            routines_of: &routines_of,
+            names: &names,
         };
         self.with_cluster(number, seat, |group| {
-            group.step(seat, |leader, state, out| {
-                let site = Listed {
-                    generation: 0,
-                    devices: &devices,
-                    has_routine: &|_| true,
-                    routines_of: &routines_of,
-                };
-                leader.sync(state, &site, out);
-            })
+            group.step(seat, |leader, state, out| call(leader, state, &site, out))
         });
     }
 

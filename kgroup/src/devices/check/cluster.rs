@@ -389,6 +389,7 @@ fn with_site<T>(
         has_routine: &has_routine,
         // No cluster begins anew here.
         routines_of: &|_| Vec::new(),
+        names: &|_, _| true,
     }))
 }
 

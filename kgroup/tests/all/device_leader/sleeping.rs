@@ -208,6 +208,8 @@ fn a_device_that_comes_and_sleeps_is_awaited() {
             generation,
             devices,
             has_routine: &has_routine,
+            routines_of: &|_| vec![],
+            names: &|_, _| true,
         };
         bench.effects.clear();
         bench.call(|leader, state, out| leader.sync(state, &site, out));
