@@ -31,9 +31,9 @@
 //! | all nodes take a site that was decided, and groups that are new in it begin | a quorum of the registry is present; messages get through infinitely often |
 //! | a group that is new in a site, or begins with its first question, begins among nodes that are here; a founder that loses its memory founds it no second time | the state has a registry, of which a quorum is present |
 //! | members that the site has no more are replaced | a quorum of their group is present |
-//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; too few of the last members have their memory; nodes that the site has no more are off, or have taken the site |
+//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; too few of the last members have their memory; nodes that the site has no more are off |
 //! | a group that begins anew shares no decision with its former beginning | fewer than 64 beginnings, each with fewer than 2^22 changes of members |
-//! | memory grows with the groups that a node is in, and by a configuration of each group that it was in; nothing panics | the states are bounded |
+//! | memory grows with the groups that a node is in, and by a configuration of each group that it was in or a number of each that began anew; nothing panics | the states are bounded |
 //!
 //! # Accepted messages
 //!
@@ -46,7 +46,8 @@
 //! - any may answer. It need not lead: it may have led when it received the question, and many leaders of a
 //!   group report the same decision;
 //! - any may ask the registry's leader for a group, and propose a site; any may send the
-//!   registry's decision about the beginning of a group, which is believed;
+//!   registry's decision about the beginning of a group, which is believed, and the question for its
+//!   end: a node that lies can end a group;
 //! - any may send the place of a group, with a number that a configuration can have and with
 //!   members that the plan names; other places are refused and [counted](Counters::refused). A
 //!   place is used until a later configuration is known, until an epoch begins, or until a few
@@ -115,11 +116,12 @@
 //! stopped. By itself a group begins anew only when that is certain, for a state that can be found out again
 //! ([`Begins::begins_anew`]). A node without a quorum of a group reports that to the registry's
 //! leader as an epoch begins, and so does a founder that has had no news of the group for two epochs. The leader
-//! asks all nodes of the site. If all but f answer, and too few of the latest known members have their
-//! memory, it asks them to promise that they take no further part in that beginning. Each
-//! configuration has 2f + 1 voters, so f nodes without the promise are no quorum of any, whatever
-//! links were decided. Promises are stored, and a node that loses its memory is no member of a former beginning
-//! either.
+//! asks all nodes of the site, 16 groups at once. If all but f answer, and too few of the latest known members have
+//! their memory, in three rounds, it asks the nodes to promise that they take no further part in that
+//! beginning. There is no way back from the first promise. When all but f have promised, it asks again: if
+//! the same lives answer, all promises held at one time. Each configuration has 2f + 1 voters, so f nodes
+//! without the promise are no quorum of any, whatever links were decided, and no quorum can name a later life of
+//! a node that has lost its promise.
 //!
 //! More than f nodes that are away may be a quorum elsewhere: the group waits for them, until they
 //! are back or a change of the site removes them.
@@ -239,7 +241,8 @@
 //! | a node asks to be spared, or takes its share again, among n nodes | n - 1 messages of at most 7 bytes and a frame around them; in each later epoch of its life as many, also in the frames of other messages. While it is spared, a round in each group that it is still in, in each epoch |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
-//! | a group that has lost its memory and begins anew by itself | 2 messages to each node of the site and 2 answers, and a decision of the registry |
+//! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, and a decision of the registry |
+//! | a group without a quorum, in each epoch | a message to each node of the site and its answer |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features

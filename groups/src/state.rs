@@ -79,8 +79,8 @@ pub trait Begins: State {
         Self::begin(site, group).is_some()
     }
 
-    /// Returns true if a group begins anew by itself, once it is certain that its memory is lost: what
-    /// it held can be found out again.
+    /// Returns true if a [group of the site](Self::groups) begins anew by itself, once it is certain that
+    /// its memory is lost: its state can be found out again.
     fn begins_anew(_site: &Self::Site, _group: GroupId) -> bool {
         false
     }

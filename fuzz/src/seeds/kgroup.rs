@@ -8,7 +8,7 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::{
-    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Request, Site, Status,
+    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Progress, Request, Site, Status,
     TriggerId, Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
@@ -86,6 +86,11 @@ pub(crate) fn requests() -> Vec<Request> {
         },
         Request::Trigger(TriggerId(9)),
         Request::Due(due()),
+        Request::Progress {
+            cluster: GroupId(5),
+            device,
+            since: 64,
+        },
         Request::Store(StoreRequest::Get {
             number: 1,
             key: key(),
@@ -143,6 +148,18 @@ fn answers() -> Vec<Answer> {
         },
         Answer::Triggered(TriggerId(9)),
         Answer::Counted(due()),
+        Answer::Progress {
+            cluster: GroupId(5),
+            device,
+            since: 64,
+            progress: Progress::Executes { claim, given: 1 },
+            watches: true,
+        },
+        Answer::Asleep {
+            device,
+            claim,
+            step,
+        },
         Answer::Store(StoreAnswer::Found {
             number,
             entry: entry(),
@@ -229,6 +246,21 @@ fn updates() -> Vec<Update> {
             generation: 2,
             device,
             routine: ROUTINE,
+        },
+        devices::Update::Reclaim {
+            device,
+            since: 64,
+            claim,
+            given: Some(1),
+        },
+        devices::Update::Open {
+            generation: 2,
+            device,
+        },
+        devices::Update::Silent {
+            device,
+            after: Span::secs(1),
+            silent: Span::secs(3),
         },
     ];
     let of_routines = [
@@ -328,11 +360,32 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
         life: 3,
         number: 2,
     };
+    let find = Item::Find { group, lost: 1 };
+    let lost = Item::Lost { group };
+    let end = |is_binding| Item::End {
+        group,
+        call: 2,
+        number: 1 << 22,
+        is_binding,
+    };
+    let ended = Item::Ended {
+        group,
+        life: 3,
+        call: 2,
+        number: 1 << 22,
+        votes: true,
+        members: [1, 2, 300].map(NodeId).into_iter().collect(),
+    };
+    let spared = Item::Spared {
+        number: 1,
+        is_spared: true,
+    };
     let known = notify(Answer::Store(StoreAnswer::Known));
     let all = requests().into_iter().map(ask);
     let all = all.chain(answers().into_iter().map(notify));
     all.chain(updates().into_iter().map(accept))
-        .chain([at, inquire, here, known])
+        .chain([at, inquire, here, known, find, lost])
+        .chain([end(false), end(true), ended, spared])
         .collect()
 }
 

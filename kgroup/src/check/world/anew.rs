@@ -16,12 +16,18 @@ impl World {
     /// The group has lost its memory.
     pub(super) fn begins_anew(&mut self, number: usize) {
         let rules = of_devices(&self.setup);
-        if let Some(group) = self.clusters.get_mut(number) {
-            group.state = Devices::begun_again(Limits::new(), 1, 0).published(&rules);
-            group.pending.clear();
-        }
+        let Some(group) = self.clusters.get_mut(number) else {
+            return;
+        };
+        let anew = Devices::begun_again(Limits::new(), 1, 0).published(&rules);
+        let former = core::mem::replace(&mut group.state, anew);
         self.has_begun_anew = true;
         self.sits(Who::Cluster(number), false);
+        let group = self.clusters.get_mut(number);
+        let seat = group.and_then(|it| it.seats.first_mut()?.as_mut());
+        if let Some(seat) = seat {
+            seat.former = Some(former);
+        }
         self.follows(number, 1);
     }
 
