@@ -281,6 +281,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let births: BTreeMap<GroupId, u8> = births.map(|it| (it.0, 0)).collect();
             self.registrar.open = births;
             self.look_for_births(cx);
+            // The former leader may have failed before the founders had the site that has the group.
+            if !self.registrar.open.is_empty() {
+                self.arm_registry(Span::ZERO, cx);
+            }
             self.announce_generation();
         }
         self.note_births(cx);

@@ -1,0 +1,621 @@
+//! What must hold, compared with what nodes report, hold and do.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
+
+use selvedge_core::{Member, NodeId};
+use selvedge_groups::{self as groups, GroupId};
+use selvedge_kgroup::devices::{self, Devices, Ticket};
+use selvedge_kgroup::routines::{
+    Definition, Report, RoutineEvent, RoutineState, Stage, StepOutcome,
+};
+use selvedge_kgroup::{Claim, Delivery, Event, GroupState, Kgroup, LeaderEvent, Reject, Site};
+use selvedge_routine::State;
+
+use crate::maps::Maps;
+use crate::world::is_misbehaviour;
+
+/// The latest state of a group that any node has shown.
+#[derive(Clone)]
+pub(crate) struct Latest {
+    /// The beginning of the group, and the version in it.
+    pub(crate) at: (u64, u64),
+    pub(crate) state: GroupState,
+    /// The number and the members of its configuration.
+    pub(crate) number: u64,
+    pub(crate) members: Vec<Member>,
+}
+
+/// What a node shows after a step.
+#[derive(Clone, Default)]
+pub(crate) struct Glimpse {
+    site: Option<Site>,
+    groups: Vec<(GroupId, Latest)>,
+}
+
+/// A command that a leader gives, and the state of its group then.
+#[derive(Clone, Debug)]
+pub(crate) struct Given {
+    ticket: Ticket,
+    cluster: GroupId,
+    claim: Claim,
+    step: u16,
+    delivery: Delivery,
+    value: State,
+    at: (u64, u64),
+}
+
+impl Given {
+    /// The command in an event, if it is one.
+    pub(crate) fn of(machine: &Kgroup, event: &Event) -> Result<Option<Self>, String> {
+        let Event::Leader {
+            group,
+            event: LeaderEvent::Devices(devices::Event::Act { ticket, value }),
+        } = event
+        else {
+            return Ok(None);
+        };
+        let replica = machine.groups().replica(*group);
+        let state = replica.and_then(|it| Some((it, devices_of(it.state()?)?)));
+        let act = state.and_then(|it| Some((it.0, it.1.act(ticket.device)?)));
+        let Some((replica, act)) = act.filter(|it| it.1.number == ticket.number) else {
+            return Err(format!(
+                "{ticket:?} is given, and is not what the group has decided"
+            ));
+        };
+        Ok(Some(Self {
+            ticket: *ticket,
+            cluster: *group,
+            claim: act.claim,
+            step: act.step,
+            delivery: act.delivery,
+            value: value.clone(),
+            at: (replica.configuration().number >> 22, replica.version()),
+        }))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        (self.cluster, self.claim, self.step) == (other.cluster, other.claim, other.step)
+            && (self.delivery, &self.value) == (other.delivery, &other.value)
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) runs: u64,
+    pub(crate) completed: u64,
+    pub(crate) commands: u64,
+    pub(crate) sites: u64,
+    pub(crate) refused_sites: u64,
+    pub(crate) other_sites: u64,
+    pub(crate) configurations: u64,
+    pub(crate) begun_anew: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Oracle {
+    pub(crate) failures: Vec<String>,
+    pub(crate) latest: BTreeMap<GroupId, Latest>,
+    /// The latest configuration of each group that any node has known: its number, and its members.
+    pub(crate) named: BTreeMap<GroupId, (u64, Vec<NodeId>)>,
+    hashes: BTreeMap<(GroupId, u64, u64), u64>,
+    seen: BTreeMap<(NodeId, GroupId), (u64, u64, u64)>,
+    pub(crate) sites: BTreeMap<u32, Vec<u8>>,
+    generations: BTreeMap<NodeId, u32>,
+    shown: BTreeMap<NodeId, u32>,
+    proposed: Vec<Site>,
+    /// Set to see failures: it takes note of no proposal, no trigger and no beginning anew.
+    pub(crate) is_deaf: bool,
+    pub(crate) waiting: BTreeMap<(NodeId, u32, u64), Site>,
+    given: BTreeMap<Ticket, Given>,
+    once: BTreeMap<(GroupId, u64, u16), Ticket>,
+    done: BTreeSet<(GroupId, u64, u16)>,
+    highest: BTreeMap<NodeId, u64>,
+    reports: BTreeMap<(GroupId, u64), Report>,
+    pub(crate) definitions: BTreeMap<(GroupId, u64), String>,
+    decided_words: BTreeSet<String>,
+    /// The clusters and routines of the latest site.
+    present: BTreeSet<GroupId>,
+    devices: BTreeSet<NodeId>,
+    /// Devices that were removed: a run that held one goes on, and the device may come back meanwhile.
+    removed: BTreeSet<NodeId>,
+    triggers: BTreeMap<GroupId, BTreeSet<u64>>,
+    pub(crate) with_clause: BTreeSet<GroupId>,
+    /// Groups that begin anew, and runs and devices that this concerns.
+    pub(crate) anew: BTreeMap<GroupId, u64>,
+    tainted: BTreeSet<(GroupId, u64)>,
+    pub(crate) maps: Maps,
+    pub(crate) counts: Counts,
+    /// Outcomes of proposals that no node had taken: the time, the node, the generation, the site.
+    pub(crate) later: Vec<(u64, NodeId, u32, Site)>,
+}
+
+impl Oracle {
+    pub(crate) fn fail(&mut self, now: u64, what: String) {
+        if self.failures.len() < 200 {
+            self.failures
+                .push(format!("{:.6} s: {what}", now as f64 / 1e6));
+        }
+    }
+
+    pub(crate) fn expect(&mut self, now: u64, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.fail(now, what());
+        }
+    }
+
+    pub(crate) fn refused(&mut self, now: u64, node: NodeId, refused: Option<Reject>) {
+        let Some(reject) = refused else {
+            return;
+        };
+        self.expect(now, !is_misbehaviour(&reject), || {
+            format!("{node}: {reject}")
+        });
+    }
+
+    /// A node begins a life.
+    pub(crate) fn started(&mut self, now: u64, node: NodeId, machine: &Kgroup, is_stored: bool) {
+        self.seen.retain(|it, _| it.0 != node);
+        self.shown.remove(&node);
+        let generation = machine.groups().generation();
+        if !is_stored {
+            self.generations.insert(node, 0);
+        } else if let Some(before) = self.generations.get(&node).copied() {
+            let _ = before;
+            self.expect(
+                now,
+                generation >= before || !machine.groups().has_site(),
+                || format!("{node} begins with site {generation} and had {before}"),
+            );
+        }
+    }
+
+    pub(crate) fn stopped(&mut self, _now: u64, node: NodeId, life: u32) {
+        self.waiting.retain(|it, _| it.0 != node || it.1 != life);
+        self.maps.stopped(node, life);
+    }
+
+    /// What a node shows after a step, as far as it is new.
+    pub(crate) fn glimpse(&mut self, node: NodeId, machine: &Kgroup) -> Glimpse {
+        let groups = machine.groups();
+        let mut seen = Glimpse::default();
+        if groups.has_site() {
+            let generation = groups.generation();
+            let is_known = self.shown.insert(node, generation) == Some(generation);
+            if !is_known || !self.sites.contains_key(&generation) {
+                seen.site = Some(machine.site().clone());
+            }
+        }
+        for group in groups.groups() {
+            let Some(replica) = groups.replica(group) else {
+                continue;
+            };
+            let configuration = replica.configuration();
+            let named = self.named.entry(group).or_default();
+            if configuration.number > named.0 {
+                let members = configuration.members().map(|it| it.member.id);
+                *named = (configuration.number, members.collect());
+            }
+            let Some(state) = replica.state() else {
+                continue;
+            };
+            let number = replica.configuration().number;
+            let at = (number >> 22, replica.version());
+            if self.seen.insert((node, group), (at.0, at.1, number)) == Some((at.0, at.1, number)) {
+                continue;
+            }
+            let members = replica
+                .configuration()
+                .members()
+                .map(|it| it.member)
+                .collect();
+            seen.groups.push((
+                group,
+                Latest {
+                    at,
+                    state: state.clone(),
+                    number,
+                    members,
+                },
+            ));
+        }
+        seen
+    }
+
+    /// Takes what a node has shown, and has stored where it stores.
+    pub(crate) fn look(&mut self, now: u64, node: NodeId, seen: Glimpse) {
+        if let Some(site) = seen.site {
+            self.look_at_site(now, node, &site);
+        }
+        let mut moved = Vec::new();
+        for (group, latest) in seen.groups {
+            let mut hasher = DefaultHasher::new();
+            latest.state.hash(&mut hasher);
+            let hash = hasher.finish();
+            let at = (group, latest.at.0, latest.at.1);
+            let known = *self.hashes.entry(at).or_insert(hash);
+            self.expect(now, known == hash, || {
+                format!(
+                    "{node}: {group:?} has two states at {:?}: {:?}",
+                    latest.at, latest.state
+                )
+            });
+            if self.newest(now, node, group, latest) {
+                moved.push(group);
+            }
+        }
+        // One step may move several groups.
+        for group in moved {
+            let state = self
+                .latest
+                .get(&group)
+                .and_then(|it| routine_of(&it.state))
+                .cloned();
+            if let Some(state) = state {
+                self.routine_moved(now, node, group, &state);
+            }
+        }
+    }
+
+    fn newest(&mut self, now: u64, node: NodeId, group: GroupId, latest: Latest) -> bool {
+        let (at, number) = (latest.at, latest.number);
+        let before = self.latest.get(&group).map(|it| (it.at, it.number));
+        if before.is_some_and(|it| (at, number) <= it) {
+            return false;
+        }
+        if before.is_some_and(|it| number > it.1) {
+            self.counts.configurations += 1;
+        }
+        if before.is_some_and(|it| at.0 > it.0.0) {
+            self.counts.begun_anew += 1;
+            // All but maps begin anew by themselves, too.
+            let is_asked = self.anew.contains_key(&group) || !group.is_map() && !self.is_deaf;
+            self.expect(now, is_asked, || {
+                format!("{node}: {group:?} begins anew without a command")
+            });
+            self.begins_anew(group);
+        }
+        self.latest.insert(group, latest);
+        before.is_none_or(|it| at > it.0)
+    }
+
+    fn look_at_site(&mut self, now: u64, node: NodeId, site: &Site) {
+        let generation = site.generation();
+        let before = self.generations.insert(node, generation);
+        self.expect(now, before.is_none_or(|it| it <= generation), || {
+            format!("{node} goes back from site {before:?} to {generation}")
+        });
+        let bytes = site.encode();
+        let words = site.routines().map(|it| word_of(it.1)).collect::<Vec<_>>();
+        self.decided_words.extend(words);
+        if let Some(known) = self.sites.get(&generation) {
+            let same = *known == bytes;
+            self.expect(now, same, || {
+                format!("{node}: two sites of generation {generation}")
+            });
+            return;
+        }
+        self.counts.sites += 1;
+        let is_it = |it: &Site| it.generation() <= generation && is_alike(it, site);
+        let is_proposed = self.proposed.iter().any(is_it);
+        self.expect(now, is_proposed || generation == 0, || {
+            format!("{node}: site {generation} was never proposed")
+        });
+        if self
+            .sites
+            .last_key_value()
+            .is_none_or(|it| *it.0 < generation)
+        {
+            self.present = site.groups().collect();
+            let devices = site
+                .clusters()
+                .flat_map(|it| site.devices(Site::cluster(it.0)));
+            let devices: BTreeSet<NodeId> = devices.map(|it| it.0).collect();
+            self.removed.extend(self.devices.difference(&devices));
+            self.devices = devices;
+        }
+        self.sites.insert(generation, bytes);
+    }
+
+    /// Theorem 3: no two runs that share a device execute at once.
+    fn routine_moved(&mut self, now: u64, node: NodeId, group: GroupId, state: &RoutineState) {
+        if state.is_defined() && !matches!(state.stage(), Stage::NotTriggered) {
+            let run = (group, state.instance());
+            let word = word_of(state.definition());
+            let known = self
+                .definitions
+                .entry(run)
+                .or_insert_with(|| word.clone())
+                .clone();
+            self.expect(now, known == word, || {
+                format!("{node}: run {run:?} began with definition {known} and has {word}")
+            });
+            let is_decided = self.decided_words.contains(&word);
+            self.expect(now, is_decided, || {
+                format!("{node}: {run:?} runs undecided {word}")
+            });
+        }
+        if let Some(asked) = self.triggers.get(&group) {
+            let most = asked.len() as u64;
+            let is_free = self.with_clause.contains(&group) || self.anew.contains_key(&group);
+            self.expect(now, is_free || state.instance() <= most, || {
+                format!("{group:?} has {} runs of {most} triggers", state.instance())
+            });
+        }
+        if !matches!(state.stage(), Stage::Executing { .. }) {
+            return;
+        }
+        let mine = state.definition().locks();
+        let others: Vec<(GroupId, u64, Vec<NodeId>)> = self
+            .latest
+            .iter()
+            .filter(|it| *it.0 != group && self.is_present(*it.0) && self.is_present(group))
+            .filter_map(|(id, latest)| match &latest.state {
+                GroupState::Routine(other) if matches!(other.stage(), Stage::Executing { .. }) => {
+                    Some((*id, other.instance(), other.definition().locks()))
+                }
+                _ => None,
+            })
+            .collect();
+        for (other, instance, locks) in others {
+            let is_shared = |it: &&NodeId| locks.contains(it) && !self.removed.contains(it);
+            let shared = mine.iter().find(is_shared).copied();
+            let is_tainted = self.tainted.contains(&(other, instance))
+                || self.tainted.contains(&(group, state.instance()));
+            self.expect(now, shared.is_none() || is_tainted, || {
+                format!(
+                    "{group:?} run {} and {other:?} run {instance} execute at once with {shared:?}",
+                    state.instance()
+                )
+            });
+        }
+    }
+
+    /// A node proposes a site, or begins with it.
+    pub(crate) fn proposes(&mut self, site: &Site) {
+        if !self.is_deaf {
+            self.proposed.push(site.clone());
+        }
+    }
+
+    /// A node asks for a run.
+    pub(crate) fn triggers(&mut self, routine: GroupId, id: u64) {
+        let asked = self.triggers.entry(routine).or_default();
+        if !self.is_deaf {
+            asked.insert(id);
+        }
+    }
+
+    /// The application has a group begin anew: its runs, and those that use its devices, may meet.
+    pub(crate) fn begins_anew(&mut self, group: GroupId) {
+        if self.is_deaf {
+            return;
+        }
+        *self.anew.entry(group).or_default() += 1;
+        self.maps.lost(group);
+        for (id, latest) in &self.latest {
+            if let GroupState::Routine(state) = &latest.state {
+                for instance in [state.instance(), state.instance() + 1] {
+                    self.tainted.insert((*id, instance));
+                }
+            }
+        }
+    }
+
+    /// A leader gives a command.
+    pub(crate) fn commanded(&mut self, now: u64, given: Given) {
+        let ticket = given.ticket;
+        let known = self
+            .given
+            .entry(ticket)
+            .or_insert_with(|| given.clone())
+            .clone();
+        self.expect(now, known.is_same(&given), || {
+            format!("{ticket:?} is {known:?} and {given:?}")
+        });
+        let run = (given.claim.routine, given.claim.instance);
+        let definition = self.definitions.get(&run).cloned();
+        let word = given.value.to_string();
+        let is_of_run = definition
+            .as_ref()
+            .is_none_or(|it| word.split('.').next() == Some(it));
+        self.expect(now, is_of_run || self.anew.contains_key(&run.0), || {
+            format!("{ticket:?} sets {word} for run {run:?}, which is {definition:?}")
+        });
+    }
+
+    /// The host of a leader has the command.
+    pub(crate) fn given(&mut self, now: u64, node: NodeId, ticket: Ticket) {
+        let Some(given) = self.given.get(&ticket).cloned() else {
+            return;
+        };
+        self.counts.commands += 1;
+        if given.delivery == Delivery::AtMostOnce {
+            let step = (given.claim.routine, given.claim.instance, given.step);
+            let before = self.once.insert(step, ticket);
+            self.expect(now, before.is_none(), || {
+                format!("{node}: {step:?}, at most once, is given as {before:?} and {ticket:?}")
+            });
+        }
+    }
+
+    /// A device does what it was commanded.
+    pub(crate) fn carried_out(&mut self, now: u64, node: NodeId, ticket: Ticket, _value: &State) {
+        let Some(given) = self.given.get(&ticket).cloned() else {
+            return;
+        };
+        let cluster = given.cluster;
+        let device = ticket.device;
+        self.done
+            .insert((given.claim.routine, given.claim.instance, given.step));
+        let highest = self.highest.entry(device).or_default();
+        let before = *highest;
+        *highest = before.max(ticket.number);
+        self.expect(now, before <= ticket.number, || {
+            format!("{node}: {device} does {} after {before}", ticket.number)
+        });
+        let holders = self
+            .latest
+            .iter()
+            .filter_map(|(id, latest)| match &latest.state {
+                GroupState::Devices(state) if self.is_present(*id) => {
+                    Some((*id, state.holder(device)?))
+                }
+                _ => None,
+            });
+        let holders: Vec<(GroupId, Claim)> = holders.collect();
+        // A claim that was released in the middle of a command holds the device no more, and the command does.
+        let latest = self
+            .latest
+            .get(&cluster)
+            .filter(|it| it.at >= given.at)
+            .map(|it| &it.state);
+        let is_unseen = latest.is_none();
+        let is_under_way = is_unseen
+            || latest
+                .and_then(devices_of)
+                .and_then(|it| it.act(device))
+                .is_some_and(|it| it.number == ticket.number && !it.is_settled);
+        let is_right = is_unseen || holders.iter().all(|it| *it == (cluster, given.claim));
+        self.expect(now, is_right && is_under_way || self.anew.contains_key(&cluster), || {
+            format!(
+                "{node}: {device} does {ticket:?} of {given:?}, under way {is_under_way}, held by {holders:?}"
+            )
+        });
+    }
+
+    /// Returns true if the latest site has the routine: else its run has ended, and releases what it held.
+    fn is_present(&self, routine: GroupId) -> bool {
+        self.present.contains(&routine)
+    }
+
+    /// An event reaches the application.
+    pub(crate) fn event(&mut self, now: u64, node: NodeId, life: u32, event: &Event) {
+        match event {
+            Event::Leader {
+                group,
+                event: LeaderEvent::Routine(RoutineEvent::Reports(report)),
+            } => {
+                self.reported(now, *group, report);
+            }
+            Event::Map { map, event } => {
+                if let Err(error) = self.maps.event(now, node, life, *map, event) {
+                    self.fail(now, error);
+                }
+            }
+            Event::OtherSite { .. } => self.counts.other_sites += 1,
+            Event::Groups(groups::Event::Proposed {
+                number,
+                generation,
+                is_decided,
+            }) => {
+                // A node proposes the file with which it began, too.
+                let Some(site) = self.waiting.remove(&(node, life, *number)) else {
+                    return;
+                };
+                let decided = self
+                    .sites
+                    .get(generation)
+                    .and_then(|it| Site::decode(it).ok());
+                match decided {
+                    Some(decided) => {
+                        let is_it = is_alike(&decided, &site);
+                        // Another node may have proposed the same.
+                        let equal = self.proposed.iter().filter(|it| is_alike(it, &site));
+                        let is_shared = equal.count() != 1;
+                        self.expect(now, is_it == *is_decided || is_shared && !*is_decided, || {
+                            format!(
+                                "{node}: proposal {number} of {generation}: decided {is_decided}"
+                            )
+                        });
+                    }
+                    // No node has taken it yet.
+                    None if *is_decided => {
+                        self.later.push((now, node, *generation, site));
+                    }
+                    None => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn reported(&mut self, now: u64, group: GroupId, report: &Report) {
+        let run = (group, report.instance);
+        self.counts.runs += 1;
+        if report.end == selvedge_kgroup::routines::End::Completed {
+            self.counts.completed += 1;
+        }
+        let known = self
+            .reports
+            .entry(run)
+            .or_insert_with(|| report.clone())
+            .clone();
+        self.expect(now, known == *report, || {
+            format!("{run:?} ends {known:?} and {report:?}")
+        });
+        for (step, outcome) in report.steps.iter().enumerate() {
+            let key = (group, report.instance, step as u16);
+            match outcome {
+                StepOutcome::Done => self.expect(now, self.done.contains(&key), || {
+                    format!("{key:?} is reported as done, and was not carried out")
+                }),
+                StepOutcome::Skipped | StepOutcome::NotReached => {
+                    let is_given = self
+                        .given
+                        .values()
+                        .any(|it| (it.claim.routine, it.claim.instance, it.step) == key);
+                    self.expect(now, !is_given, || {
+                        format!("{key:?} is {outcome:?}, and was given")
+                    });
+                }
+                StepOutcome::Failed | StepOutcome::Unknown => {}
+            }
+        }
+    }
+}
+
+/// Returns true if two sites have the same nodes, devices and routines.
+pub(crate) fn is_alike(one: &Site, other: &Site) -> bool {
+    let devices = |site: &Site| {
+        let mut all: Vec<_> = site
+            .clusters()
+            .flat_map(|it| site.devices(Site::cluster(it.0)))
+            .collect();
+        all.sort_by_key(|it| it.0);
+        all
+    };
+    one.nodes() == other.nodes()
+        && devices(one) == devices(other)
+        && one.routines().eq(other.routines())
+}
+
+/// The unique word of a definition: the first part of the values of its steps.
+pub(crate) fn word_of(definition: &Definition) -> String {
+    let first = definition
+        .routine
+        .steps
+        .first()
+        .map(|it| it.value.to_string());
+    first
+        .unwrap_or_default()
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+pub(crate) fn devices_of(state: &GroupState) -> Option<&Devices> {
+    match state {
+        GroupState::Devices(state) => Some(state),
+        _ => None,
+    }
+}
+
+pub(crate) fn routine_of(state: &GroupState) -> Option<&RoutineState> {
+    match state {
+        GroupState::Routine(state) => Some(state),
+        _ => None,
+    }
+}
