@@ -10,7 +10,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Member};
+use selvedge_core::{Context, Member, Span};
 
 use crate::inquiry::ASKED;
 use crate::registry::{Bytes, SITE_MAX};
@@ -239,6 +239,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.look_for_births(cx);
         let site = &self.site;
         self.registrar.forget(|it| S::exists(site, it));
+        if self.leads(GroupId::REGISTRY) {
+            cx.arm(Timer::Ending, Span::ZERO);
+        }
         // Others had no place for reports of a node that their site did not have.
         if self.leads(GroupId::REGISTRY) || !was_in {
             self.announce_site_to_all();

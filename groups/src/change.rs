@@ -77,6 +77,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             cx.event(Event::QuorumLost(*group));
         }
         lost.extend(self.silent_groups());
+        lost.extend(self.ended_groups());
         self.report_lost(lost, cx);
     }
 

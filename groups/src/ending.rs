@@ -40,6 +40,9 @@ const QUESTIONS: u8 = 8;
 /// The ticks for which a node reports a loss, until the next epoch.
 const REPORTED_FOR: u8 = 16;
 
+/// The rounds before the leader gives up.
+const ROUNDS: u8 = 16;
+
 /// The rounds that bind nobody.
 const TRIALS: u8 = 3;
 
@@ -58,6 +61,8 @@ pub(crate) struct Ending {
     asked: u8,
     /// The ticks before the next round.
     rests: u64,
+    /// The rounds so far.
+    rounds: u8,
     /// The rounds in which the group was beyond recovery, and the latest configuration in them.
     trials: u8,
     latest: u64,
@@ -75,8 +80,8 @@ pub(crate) struct Known {
     pub(crate) number: u64,
     /// True if the node may vote in this beginning.
     pub(crate) votes: bool,
-    /// The members of that configuration.
-    pub(crate) members: List<NodeId, 5>,
+    /// The members of that configuration, in the lives in which it names them.
+    pub(crate) members: List<Member, 1>,
 }
 
 /// The number between the configurations of an instance and those of the next one.
@@ -156,6 +161,17 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         silent.collect()
     }
 
+    /// The groups that this node has promised to end, and that have not begun anew as far as it knows.
+    pub(crate) fn ended_groups(&self) -> Vec<GroupId> {
+        let has_hint = |group: GroupId, end: u64| {
+            let hint = self.leader_hints.get(group);
+            hint.is_some_and(|it| it.last_number() > end)
+        };
+        let ended = self.ended.iter().map(|it| (*it.0, *it.1));
+        let open = ended.filter(|it| !self.parts.contains_key(&it.0) && !has_hint(it.0, it.1));
+        open.map(|it| it.0).collect()
+    }
+
     /// Handles the report of a loss.
     pub(crate) fn on_lost(&mut self, from: Member, group: GroupId, cx: &mut Context<'_, Self>) {
         self.enter_registry(cx);
@@ -204,25 +220,28 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             is_binding: false,
             asked: 0,
             rests: 0,
+            rounds: 0,
             trials: 0,
             latest: 0,
             promised: BTreeMap::new(),
             known: BTreeMap::new(),
         };
         let ending = self.next_round(ending, 0);
-        self.registrar.endings.insert(group, ending);
+        self.registrar.endings.extend(ending.map(|it| (group, it)));
     }
 
-    /// Another round. Answers of the one before do not count.
-    fn next_round(&mut self, ending: Ending, rests: u64) -> Ending {
+    /// Another round. Answers of the one before do not count. `None` after too many.
+    fn next_round(&mut self, ending: Ending, rests: u64) -> Option<Ending> {
         self.inquiries = self.inquiries.wrapping_add(1);
-        Ending {
+        let is_left = ending.rounds < ROUNDS;
+        is_left.then(|| Ending {
             call: self.inquiries,
             asked: 0,
             rests,
             known: BTreeMap::new(),
+            rounds: ending.rounds + 1,
             ..ending
-        }
+        })
     }
 
     /// The number of the present beginning of a group, as the registry has decided it.
@@ -278,10 +297,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         for group in open {
             self.ask_about_end(group, cx);
         }
+        if !self.registrar.reported.is_empty() && self.registrar.endings.len() < AT_ONCE {
+            self.begin_endings(cx);
+        }
         if !self.registrar.endings.is_empty() {
             cx.arm(Timer::Ending, self.config.replica.resend);
-        } else if !self.registrar.reported.is_empty() {
-            self.begin_endings(cx);
         }
     }
 
@@ -314,7 +334,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let all = ending.known.keys().copied();
         let promised = all.filter_map(|it| Some((it, ending.life_that_promised(it)?)));
         let promised = promised.collect();
-        Some(self.next_round(Ending { promised, ..ending }, 0))
+        self.next_round(Ending { promised, ..ending }, 0)
     }
 
     /// A round that bound nobody is over.
@@ -343,7 +363,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             true => 0,
             false => self.config.patience.0 / self.config.replica.resend.0.max(1),
         };
-        Some(self.next_round(ending, rests))
+        self.next_round(ending, rests)
     }
 
     /// Returns true if something is so at all nodes of the site but as many as may fail, and at each present node
@@ -415,8 +435,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hint = self.leader_hints.get(group);
         let hinted = hint.filter(|it| it.last_number() < end && it.is_behind(self.mark(group)));
         let (number, members) = match (hinted, own) {
-            (Some(hint), _) => (hint.last_number(), hint.members.iter().copied().collect()),
-            (None, Some(own)) => (own.number, own.members().map(|it| it.member.id).collect()),
+            (Some(hint), _) => {
+                let members = hint.members.iter().map(|it| self.latest(*it));
+                (hint.last_number(), members.collect())
+            }
+            (None, Some(own)) => (own.number, own.members().map(|it| it.member).collect()),
             (None, None) => (0, List::new()),
         };
         let is_present = |it: u64| it > 0 && end_of(instance(it)) == end;
@@ -449,16 +472,20 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let first = birth.map_or(0, |it| it.number);
         let is_later = |it: &&Known| it.number > first && !it.members.is_empty();
         let latest = known.values().filter(is_later).max_by_key(|it| it.number);
-        let members: Vec<NodeId> = match (latest, birth) {
-            (Some(latest), _) => latest.members.iter().copied().collect(),
-            (None, Some(birth)) => birth.founders.iter().map(|it| it.id).collect(),
-            (None, None) => self.founders(group),
+        let (number, members): (u64, Vec<Member>) = match (latest, birth) {
+            (Some(latest), _) => (latest.number, latest.members.iter().copied().collect()),
+            (None, Some(birth)) => (first, birth.founders.iter().copied().collect()),
+            (None, None) => {
+                let founders = self.founders(group).into_iter();
+                (0, founders.map(|it| Member::new(it.0, 0)).collect())
+            }
         };
         // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);
-        let may_vote = |it: &&NodeId| match known.get(it) {
-            Some(known) => known.votes,
-            None => counts(**it),
+        let may_vote = |it: &&Member| match known.get(&it.id) {
+            // It may not have learned yet that it is a member.
+            Some(known) => known.votes || known.number < number && known.life == it.incarnation,
+            None => counts(it.id),
         };
         2 * members.iter().filter(may_vote).count() <= members.len()
     }

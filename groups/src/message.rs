@@ -1,8 +1,8 @@
 //! All messages between nodes.
 
 use postcard::ser_flavors::Size;
-use selvedge_core::NodeId;
 use selvedge_core::wire::{self, List};
+use selvedge_core::{Member, NodeId};
 use serde::{Deserialize, Serialize};
 
 use crate::GroupId;
@@ -159,8 +159,8 @@ pub enum Item<U, P> {
         number: u64,
         /// True if the sender may vote in the present beginning.
         votes: bool,
-        /// The members of that configuration.
-        members: List<NodeId, 5>,
+        /// The members of that configuration, in the lives in which it names them.
+        members: List<Member, 1>,
     },
     /// The sender is spared in its present life, or takes its share.
     Spared {

@@ -108,7 +108,10 @@ impl Registrar {
         self.finding.retain(|it, _| exists(*it));
         self.lost.retain(|it| exists(*it));
         self.reported.retain(|it| exists(*it));
-        self.endings.clear();
+        let endings = mem::take(&mut self.endings).into_keys();
+        let due = self.due.iter().filter(|it| *it.1 > 0).map(|it| *it.0);
+        let again = endings.chain(due).filter(|it| exists(*it));
+        self.reported.extend(again.collect::<Vec<GroupId>>());
         self.due.retain(|_, lost| *lost == 0);
     }
 
@@ -237,7 +240,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let is_anew = lost > 0 && instance(lost) >= instance(known);
         match birth {
             Some(birth) if !is_anew => {
-                let is_open = self.registrar.open.insert(group, 0).is_some();
+                let is_open = self.registrar.open.contains_key(&group);
+                self.registrar.open.entry(group).or_insert(0);
                 self.send_birth(from, group, birth, cx);
                 if is_open {
                     return; // Its founders are notified at intervals.
@@ -280,6 +284,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let births = self.registry().into_iter().flat_map(Registry::births);
             let births: BTreeMap<GroupId, u8> = births.map(|it| (it.0, 0)).collect();
             self.registrar.open = births;
+            if !self.registrar.open.is_empty() {
+                self.arm_registry(Span::ZERO, cx);
+            }
             self.look_for_births(cx);
             // The former leader may have failed before the founders had the site that has the group.
             if !self.registrar.open.is_empty() {

@@ -285,12 +285,7 @@ impl Kgroup {
             | Answer::NoDevice { .. }
             | Answer::Asleep { .. } => {
                 if let Some(routine) = answer.routine() {
-                    return self.on(routine, LeaderInput::Notified(of, answer), cx);
-                }
-                // It names no routine: all that this node leads look.
-                let all: Vec<GroupId> = self.leads().collect();
-                for group in all {
-                    self.on(group, LeaderInput::Notified(of, answer), cx);
+                    self.on(routine, LeaderInput::Notified(of, answer), cx);
                 }
             }
         }

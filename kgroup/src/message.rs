@@ -275,6 +275,8 @@ pub enum Answer {
     NoDevice {
         /// The device.
         device: NodeId,
+        /// The routine that asked.
+        routine: GroupId,
         /// The generation of the site of the leader that answers.
         generation: u32,
     },
@@ -371,12 +373,8 @@ impl Answer {
             | Self::Acted { claim, .. }
             | Self::Read { claim, .. }
             | Self::Asleep { claim, .. } => Some(claim.routine),
-            Self::Status { routine, .. } => Some(*routine),
-            Self::NoDevice { .. }
-            | Self::Triggered(_)
-            | Self::Store(_)
-            | Self::Counted(_)
-            | Self::Progress { .. } => None,
+            Self::Status { routine, .. } | Self::NoDevice { routine, .. } => Some(*routine),
+            Self::Triggered(_) | Self::Store(_) | Self::Counted(_) | Self::Progress { .. } => None,
         }
     }
 }

@@ -8,8 +8,8 @@ use selvedge_groups::{
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::{
-    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Progress, Request, Site, Status,
-    TriggerId, Update, devices,
+    Answer, Claim, Delivery, Due, Message, Outcome, Patience, Payload, Progress, Request, Site,
+    Status, TriggerId, Update, devices,
 };
 use selvedge_replica::{self as replica, Body, Proposal};
 
@@ -138,6 +138,7 @@ fn answers() -> Vec<Answer> {
         },
         Answer::NoDevice {
             device,
+            routine: ROUTINE,
             generation: 2,
         },
         Answer::Read {
@@ -374,7 +375,10 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
         call: 2,
         number: 1 << 22,
         votes: true,
-        members: [1, 2, 300].map(NodeId).into_iter().collect(),
+        members: [1, 2, 300]
+            .map(|it| Member::new(it, 1))
+            .into_iter()
+            .collect(),
     };
     let spared = Item::Spared {
         number: 1,

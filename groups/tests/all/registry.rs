@@ -541,9 +541,9 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
                 call: 1,
                 number: 300,
                 votes: false,
-                members: [NodeId(7)].into_iter().collect(),
+                members: [life(7, 3)].into_iter().collect(),
             },
-            &[14, 2, 3, 1, 172, 2, 0, 1, 7],
+            &[14, 2, 3, 1, 172, 2, 0, 1, 7, 3],
         ),
     ];
     for (item, bytes) in cases {

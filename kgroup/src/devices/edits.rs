@@ -76,18 +76,22 @@ impl DeviceLeader {
     /// The site of this node does not have the routine that asks. If the routine is of a later site, it
     /// asks again; else its run ends, and its group will.
     pub fn refuse(&self, from: Member, request: &Request, out: &mut Out) {
-        if let Some(device) = request.device() {
-            self.lacks(from, device, out);
+        if let (Some(device), Some(routine)) = (request.device(), request.routine()) {
+            self.lacks(from, (routine, device), out);
         }
     }
 
     /// The group has no such device. It may be about to get it: then the routine asks again.
-    pub(super) fn lacks(&self, to: Member, device: NodeId, out: &mut Out) {
+    pub(super) fn lacks(&self, to: Member, (routine, device): (GroupId, NodeId), out: &mut Out) {
         if self.awaited.contains(&device) {
             return;
         }
         let generation = self.generation;
-        let answer = Answer::NoDevice { device, generation };
+        let answer = Answer::NoDevice {
+            device,
+            routine,
+            generation,
+        };
         out.push(Effect::Answer { to, answer });
     }
 
@@ -107,13 +111,15 @@ impl DeviceLeader {
             self.probes.insert(at, (device, Probe::default()));
         }
         if self.sleepers.contains_key(&device) {
-            return self.count_anew(device, out);
+            self.count_anew(device, out);
+        } else {
+            if let Some(probe) = self.probe(device) {
+                probe.is_asked = true;
+            }
+            out.push(Effect::Event(Event::Ping { device }));
+            self.arm(Timer::Unanswered, out);
         }
-        if let Some(probe) = self.probe(device) {
-            probe.is_asked = true;
-        }
-        out.push(Effect::Event(Event::Ping { device }));
-        self.arm(Timer::Unanswered, out);
+        // The device is held for a command of a former beginning.
         if let Some(act) = state.act(device) {
             self.on_found(device, act, out);
         }

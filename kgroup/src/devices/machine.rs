@@ -113,6 +113,7 @@ impl DeviceLeader {
             Decision::Entered | Decision::Exited => self.on_listed(state, device, out),
             Decision::Forgotten(routine) => self.on_forgotten(routine, device),
             Decision::Reclaimed(_) => self.on_reclaimed(device, verdict.decision),
+            Decision::Opened => self.on_opened(device),
             Decision::Silent => self.on_silence(state, device, out),
             Decision::NoDevice
             | Decision::Granted(_)
@@ -123,7 +124,6 @@ impl DeviceLeader {
             | Decision::Waits
             | Decision::Waited { .. }
             | Decision::Observed
-            | Decision::Opened
             | Decision::Outdated
             | Decision::Nothing => {}
         }
@@ -227,7 +227,7 @@ impl DeviceLeader {
             return;
         };
         if verdict.decision == Decision::NoDevice {
-            return self.lacks(from, verdict.device, out);
+            return self.lacks(from, (routine, verdict.device), out);
         }
         // Nothing changes, so it is answered as if it had been applied.
         self.on_applied(state, &verdict, out);
@@ -247,7 +247,7 @@ impl DeviceLeader {
             return; // Another question took its place.
         };
         let Some(status) = state.status(device).cloned() else {
-            return self.lacks(to, device, out); // It left meanwhile.
+            return self.lacks(to, (claim.routine, device), out); // It left meanwhile.
         };
         if !state.is_open(device) {
             return; // It is asked again.
@@ -277,9 +277,9 @@ impl DeviceLeader {
     }
 
     fn on_question(&mut self, state: &Devices, question: Question, out: &mut Out) {
-        let (to, device, ..) = question;
+        let (to, device, claim, _) = question;
         if state.status(device).is_none() {
-            return self.lacks(to, device, out);
+            return self.lacks(to, (claim.routine, device), out);
         }
         if self.questions.len() >= QUESTIONS
             && let Some((&oldest, _)) = self.questions.nth(0)

@@ -34,6 +34,9 @@ use crate::effect::Effect;
 use crate::message::Progress;
 use crate::{Answer, Claim, Delivery, Outcome, Request};
 
+/// The most routines that are asked at once about a device.
+const ASKED: usize = 32;
+
 /// The answers of routines about a closed device, in a leader's memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Reclaim {
@@ -73,7 +76,7 @@ impl DeviceLeader {
                 device,
                 since,
             };
-            let asks = silent.into_iter().map(|group| Effect::Ask {
+            let asks = silent.into_iter().take(ASKED).map(|group| Effect::Ask {
                 group,
                 request: request.clone(),
             });
@@ -141,6 +144,9 @@ impl DeviceLeader {
             }
             return;
         }
+        if generation < state.generation() {
+            return; // It is asked again.
+        }
         let watch = Update::Watch {
             device,
             routine,
@@ -153,7 +159,14 @@ impl DeviceLeader {
         let Some(probe) = self.probe(device) else {
             return;
         };
+        // It needs no mark: a late lock of a claim that is over is given back by the question about holders.
+        let is_stranger = !(site.names)(routine, device)
+            && state.holder(device).is_none_or(|it| it.routine != routine);
         let given = match progress {
+            Progress::Over { .. } if is_stranger => {
+                probe.reclaim.answered.insert(routine);
+                return;
+            }
             Progress::Over { .. } => None,
             Progress::Executes { given, .. } => Some(given),
             Progress::Acquires { .. } => {
@@ -177,6 +190,12 @@ impl DeviceLeader {
         match state.judge(&update) {
             Some(verdict) => self.on_reclaimed(device, verdict.decision),
             None => out.push(Effect::Propose(update)),
+        }
+    }
+
+    pub(super) fn on_opened(&mut self, device: NodeId) {
+        if let Some(probe) = self.probe(device) {
+            probe.reclaim = Reclaim::default();
         }
     }
 

@@ -308,12 +308,26 @@ fn a_device_without_a_group_ends_the_run_and_holds_nothing_up() {
     bench.grant(1);
     let device = NodeId(2);
     let generation = 0;
-    bench.receive(2, Answer::NoDevice { device, generation });
+    bench.receive(
+        2,
+        Answer::NoDevice {
+            device,
+            routine: ROUTINE,
+            generation,
+        },
+    );
     assert_eq!(bench.state.report().unwrap().end, End::NoDevice { device });
     let claim = bench.claim();
     bench.released(1, claim);
     let generation = 0;
-    bench.receive(2, Answer::NoDevice { device, generation });
+    bench.receive(
+        2,
+        Answer::NoDevice {
+            device,
+            routine: ROUTINE,
+            generation,
+        },
+    );
     assert_eq!(*bench.state.stage(), Stage::NotTriggered);
 }
 

@@ -110,7 +110,7 @@ fn the_bytes_of_the_updates_of_a_cluster_stay_the_same() {
     let outcome = Outcome::Done;
     let waited = Span::secs(3);
     let value = || State::from("on");
-    let updates: [(devices::Update, &[u8]); 13] = [
+    let updates: [(devices::Update, &[u8]); 15] = [
         (
             devices::Update::Lock {
                 device,

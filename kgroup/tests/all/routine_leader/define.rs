@@ -138,7 +138,11 @@ fn a_refusal_from_an_earlier_site_does_not_end_a_run() {
     sync(&mut bench, 2, &routine(vec![set(2)]));
     bench.trigger(1);
     let device = NodeId(2);
-    let refusal = |generation| Answer::NoDevice { device, generation };
+    let refusal = |generation| Answer::NoDevice {
+        device,
+        routine: ROUTINE,
+        generation,
+    };
     bench.receive(2, refusal(1));
     assert_eq!(bench.state.stage(), &Stage::AcquiringLocks { attempt: 1 });
     bench.receive(2, refusal(2));

@@ -27,6 +27,7 @@ const fn no_device(device: u64) -> Answer {
     let device = NodeId(device);
     Answer::NoDevice {
         device,
+        routine: ROUTINE,
         generation: 0,
     }
 }
