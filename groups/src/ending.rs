@@ -347,7 +347,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let latest = ending.known.values().map(|it| it.number).max();
         let latest = latest.unwrap_or_default();
         if !self.is_beyond_recovery(group, &ending) {
-            return None;
+            // Another node may answer yet.
+            let is_open = |it: NodeId| self.is_here(it) && !ending.known.contains_key(&it);
+            let waits = ending.asked < QUESTIONS && self.plan.known().any(is_open);
+            return waits.then_some(ending);
         }
         ending.trials = match latest == ending.latest {
             true => ending.trials + 1,
@@ -436,7 +439,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hinted = hint.filter(|it| it.last_number() < end && it.is_behind(self.mark(group)));
         let (number, members) = match (hinted, own) {
             (Some(hint), _) => {
-                let members = hint.members.iter().map(|it| self.latest(*it));
+                // A leader has sent it, so its members have learned of it in the lives that it names: they
+                // are unknown here, and no present ones.
+                let unknown = |id: &NodeId| Member::new(id.0, u32::MAX);
+                let members = hint.members.iter().map(unknown);
                 (hint.last_number(), members.collect())
             }
             (None, Some(own)) => (own.number, own.members().map(|it| it.member).collect()),

@@ -60,6 +60,11 @@ impl World {
                 let seat = usize::from(group.seats.first().is_some_and(Option::is_some));
                 let me = member(GroupId(number as u64), seat);
                 let config = devices::Config::new();
+                let config = match self.setup.begins_anew {
+                    // A device is held in one part.
+                    true => config.with_resend(config.act_timeout * 16),
+                    false => config,
+                };
                 // Lost messages are repeated at each tick, so that ticks are not counted.
                 let config = config.with_resend_most(config.resend);
                 let leader = DeviceLeader::new(me, config, &group.state);
