@@ -229,7 +229,8 @@ fn a_run_keeps_its_device_while_the_cluster_begins_anew_and_then_the_device_pass
     let mut house = house(
         NODES as u64,
         [
-            holding(&[1, 1], "on", Span::secs(90)),
+            // It waits for the cluster.
+            holding(&[1, 1], "on", Span::secs(60)).with_command_timeout(Span::secs(600)),
             switching(&[1], "off"),
         ],
     );

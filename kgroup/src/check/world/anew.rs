@@ -1,4 +1,4 @@
-//! A cluster whose group begins anew: its former leader goes on with what it last knew.
+//! A cluster whose group begins anew, while messages of its former leader are on their way.
 
 use alloc::vec::Vec;
 
@@ -20,13 +20,13 @@ impl World {
             return;
         };
         let anew = Devices::begun_again(Limits::new(), 1, 0).published(&rules);
-        let former = core::mem::replace(&mut group.state, anew);
+        group.state = anew;
         self.has_begun_anew = true;
         self.sits(Who::Cluster(number), false);
+        // Its answers are on their way. It gives none any more, so that the search ends.
         let group = self.clusters.get_mut(number);
-        let seat = group.and_then(|it| it.seats.first_mut()?.as_mut());
-        if let Some(seat) = seat {
-            seat.former = Some(former);
+        if let Some(seat) = group.and_then(|it| it.seats.first_mut()) {
+            *seat = None;
         }
         self.follows(number, 1);
     }

@@ -152,7 +152,12 @@ fn the_refusal_of_a_routine_names_the_site() {
     bench.effects.clear();
     let request = lock(LAMP, claim(9, 1));
     bench.call(|leader, _, out| leader.refuse(HERE, &request, out));
-    assert_eq!(bench.effects, [no_device(LAMP, 7)]);
+    let refusal = Answer::NoDevice {
+        device: LAMP,
+        routine: GroupId(9),
+        generation: 7,
+    };
+    assert_eq!(bench.effects, [notify(HERE, refusal)]);
 }
 
 #[test]
