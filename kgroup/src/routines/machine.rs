@@ -229,7 +229,15 @@ impl RoutineLeader {
                 device,
                 since,
             } => return self.on_question((from, cluster, device, since), out),
-            _ => return, // Meant for a group of another kind: the plans differ.
+            // Meant for a group of another kind: the plans differ.
+            Request::Lock { .. }
+            | Request::Release { .. }
+            | Request::Act { .. }
+            | Request::Watch { .. }
+            | Request::Seen { .. }
+            | Request::Read { .. }
+            | Request::Store(_)
+            | Request::Due(_) => return,
         };
         if !state.is_due(&Update::Trigger(id)) {
             return notify(from, id, out);
