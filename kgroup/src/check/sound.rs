@@ -116,15 +116,14 @@ pub(super) fn quick() -> Vec<Scenario> {
             },
         ),
         holds("a definition changes, two routines", 252_737, EDITIONS),
-        holds("a cluster begins anew", 0, ANEW),
         holds(
             "a cluster begins anew, a command that is given once",
-            0,
+            2_358,
             anew(lossy(Setup::of(1, ONCE_ALONE), 0)),
         ),
         holds(
             "a cluster begins anew, a clause becomes true",
-            0,
+            59_374,
             Setup {
                 changes: Some(0),
                 ..anew(lossy(Setup::of(2, SENSES), 0))

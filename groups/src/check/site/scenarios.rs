@@ -163,10 +163,10 @@ fn changes() -> Vec<Scenario> {
         ..ONE
     };
     vec![
-        holds("a node proposes a site", 308, ONE),
-        holds("a node proposes a site, the first one", 5_133, first),
-        holds("a node proposes a site, a loss", 2_659, lost),
-        holds("a node proposes a site, a copy", 3_258, copied),
+        holds("a node proposes a site", 309, ONE),
+        holds("a node proposes a site, the first one", 5_146, first),
+        holds("a node proposes a site, a loss", 2_844, lost),
+        holds("a node proposes a site, a copy", 3_260, copied),
         holds("a node that was away takes the site, a loss", 180, away),
     ]
 }
@@ -183,7 +183,7 @@ fn beginnings() -> Vec<Scenario> {
     };
     vec![holds(
         "a map is asked by two nodes, and one has failed",
-        2_335,
+        2_299,
         asked,
     )]
 }
@@ -226,7 +226,7 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
     let again = "a founder that has lost its memory is notified of the birth again";
     let back = "a former leader and its follower are back after a map began anew";
     vec![
-        holds(two, 123_657, TWO),
+        holds(two, 124_041, TWO),
         breaks(two, 2, TWO, &[Published::TakesOwnSite]),
         holds(again, 2_616, FORGETS),
         breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
