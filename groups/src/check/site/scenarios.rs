@@ -210,7 +210,7 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
     vec![
         holds(
             "the registry's leader fails while a node proposes",
-            192_911,
+            205_400,
             fails,
         ),
         holds(
