@@ -38,10 +38,8 @@ pub struct Listed<'a> {
 /// The first update by which a state would follow a site more closely.
 pub(super) fn next_edit(state: &Devices, site: &Listed<'_>) -> Option<Update> {
     let generation = site.generation;
-    let left = state.ids().filter(|it| !site.devices.contains(it));
+    let left = state.ids().find(|it| !site.devices.contains(it));
     let exit = left.map(|device| Update::Exit { generation, device });
-    // One that waits for its device does not keep others waiting.
-    let exit = exit.into_iter().find(|it| state.judge(it).is_none());
     let came = |it: &&NodeId| state.status(**it).is_none();
     let enter = || {
         let device = *site.devices.iter().find(came)?;
