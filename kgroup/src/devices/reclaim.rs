@@ -60,9 +60,8 @@ impl DeviceLeader {
         out: &mut Out,
     ) {
         let is_asked = |it: &NodeId| only.is_none_or(|only| only == *it);
-        let devices: Vec<NodeId> = state.ids().filter(is_asked).collect();
-        for device in devices {
-            let silent = match state.is_open(device) {
+        for device in state.ids().filter(is_asked) {
+            let silent: Vec<GroupId> = match state.is_open(device) {
                 true => {
                     let holder = state.holder(device).map(|it| it.routine);
                     let is_lost = |it: &GroupId| !(site.names)(*it, device);
