@@ -103,7 +103,7 @@ fn seeds() -> std::ops::Range<u64> {
 const FOUND: [(Break, &[u64], &[&str]); 7] = [
     (
         Break::Memory,
-        &[0, 5, 70],
+        &[0, 5, 7, 8],
         &[
             "two states",
             "execute at once",
