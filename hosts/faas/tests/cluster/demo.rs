@@ -10,8 +10,8 @@ fn seconds() -> u64 {
     seconds.map_or(20, |it| it.parse().unwrap())
 }
 
-/// Runs a successful demo, and returns its output.
-fn demo(seconds: u64, more: &[&str]) -> String {
+/// Runs a successful demo.
+fn demo(seconds: u64, more: &[&str]) {
     let mut command = Command::new(PROGRAM);
     let seconds = seconds.to_string();
     command.args(["demo", "--seconds", &seconds]).args(more);
@@ -23,7 +23,6 @@ fn demo(seconds: u64, more: &[&str]) -> String {
         "{out}"
     );
     println!("{out}");
-    out
 }
 
 #[test]
@@ -31,15 +30,13 @@ fn each_task_has_one_answer_while_gateways_and_followers_are_killed() {
     demo(seconds(), &[]);
 }
 
+/// A request that arrives at this moment must not be lost. Its repetition would hide that here: the tests of the
+/// follower's host show it.
 #[test]
-fn nothing_is_lost_at_the_moment_at_which_a_follower_falls_asleep() {
-    let calm = "--calm --every 30 --active 40 --asleep 40";
+fn each_task_has_one_answer_while_followers_fall_asleep_all_the_time() {
+    let calm = "--calm --every 30 --active 100 --asleep 100";
     let calm: Vec<&str> = calm.split(' ').collect();
-    let out = demo(10, &calm);
-    let row = out.lines().find(|it| it.starts_with("the right value"));
-    let slowest = row.and_then(|it| it.split_whitespace().last()).unwrap();
-    // A lost request is repeated after the longest time of a function, which is 5 s.
-    assert!(slowest.parse::<u64>().unwrap() < 5_000, "{out}");
+    demo(10, &calm);
 }
 
 #[test]
