@@ -82,6 +82,19 @@ impl Incarnation {
         Self(self.0.wrapping_add(1))
     }
 
+    /// Returns true if it is one of the lives from `first` to `last`, of which the numbers may wrap in between.
+    ///
+    /// ```
+    /// use selvedge_core::Incarnation;
+    /// let (first, last) = (Incarnation(u32::MAX), Incarnation(3));
+    /// assert!(Incarnation(0).is_within(first, last));
+    /// assert!(!Incarnation(4).is_within(first, last));
+    /// ```
+    #[must_use]
+    pub const fn is_within(self, first: Self, last: Self) -> bool {
+        self.0.wrapping_sub(first.0) <= last.0.wrapping_sub(first.0)
+    }
+
     /// Returns true if this life began after `other`.
     #[must_use]
     pub const fn newer_than(self, other: Self) -> bool {

@@ -2,8 +2,9 @@
 //! 3.5).
 
 use alloc::vec::Vec;
+use core::mem;
 
-use selvedge_core::{Context, Input, NodeId, Span};
+use selvedge_core::{Context, Input, Member, Span};
 use selvedge_replica::{Command, Configuration, Voter};
 
 use crate::GroupId;
@@ -23,8 +24,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if self.epoch == epoch {
             return;
         }
-        self.epoch = epoch;
-        self.report_lost_quorums(cx);
+        let former = mem::replace(&mut self.epoch, epoch);
+        self.wake_registry();
+        self.report_lost_quorums(former, cx);
         self.report_spared_to_all();
         self.registrar.on_epoch();
         self.adoption.on_epoch();
@@ -54,18 +56,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Reports groups without a quorum: most of their members failed or left, a leader has no answer
     /// of them, a member has stood in vain for long, or a founder has had no news.
-    fn report_lost_quorums(&mut self, cx: &mut Context<'_, Self>) {
+    fn report_lost_quorums(&mut self, former: u64, cx: &mut Context<'_, Self>) {
         let is_lost = |part: &Part<S>| {
             let configuration = part.replica.configuration();
             let is_member = part.is_named() && !configuration.voters.is_empty();
-            // A leader asks its members in each epoch.
-            let is_alone = part.replica.leads() && part.confirms;
+            // A leader asks its members in each epoch. The last question may be on its way yet.
+            let is_open = part.confirms.is_some_and(|it| it != former);
+            let is_alone = part.replica.leads() && is_open;
             is_member && (is_alone || part.stood >= IN_VAIN || !self.has_quorum(configuration))
         };
         let own = self.parts.iter().filter(|it| is_lost(it.1)).map(|it| *it.0);
-        let ended = |ids: &[NodeId]| {
-            let ended = ids.iter().filter(|it| self.has_ended(**it)).count();
-            2 * ended >= ids.len() && ended > 0
+        let ended = |members: &[Member]| {
+            let ended = members.iter().filter(|it| self.has_ended(it.id)).count();
+            2 * ended >= members.len() && ended > 0
         };
         // A group may have moved on since its place was known.
         let hinted = self.leader_hints.in_vain().filter(|it| ended(it.1));
@@ -221,7 +224,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         };
         let founders = self.founders(group).into_iter();
         let others: Vec<_> = founders
-            .filter(|it| *it != self.me.id && !members.contains(it))
+            .filter(|it| *it != self.me.id && members.iter().all(|member| member.id != *it))
             .collect();
         for founder in others {
             self.posted.0.push((self.latest(founder), news.clone()));

@@ -1,10 +1,9 @@
 //! The end of a group's beginning, so that the group begins anew by itself.
 //!
-//! A node that is away cannot be told from one that goes on elsewhere. So a group begins anew by
-//! itself only when its present beginning can decide nothing more: when all nodes of the site, but
-//! for as many as may fail, have promised to take no further part in it. Each configuration has
-//! twice that number of voters and one more, so the others are no quorum of any, whichever
-//! configurations were decided.
+//! A node that is away may go on elsewhere. So a group begins anew by itself only when its present
+//! beginning can decide nothing more: when all nodes of the site, but for as many as may fail, have
+//! promised to take no further part in it. Each configuration has twice that number of voters and
+//! one more, so the others are no quorum of any, whichever configurations were decided.
 //!
 //! The registry's leader asks in rounds, and a round counts when all nodes but as many as may fail have
 //! answered.
@@ -28,11 +27,15 @@ use selvedge_replica::Configuration;
 
 use crate::leader_hints::{Hint, OLD, UNANSWERED};
 use crate::registry::{BIRTHS_MAX, first_number, instance};
+use crate::route::MEMBERS_MAX;
 use crate::state::Carried;
 use crate::{Begins, Event, Fact, GroupId, Groups, Item, Timer};
 
 /// The most groups of which the registry's leader asks at once.
 const AT_ONCE: usize = 16;
+
+/// The most groups that wait for that. Others are reported again.
+const REPORTED: usize = 4_096;
 
 /// The questions of a round before the leader gives up, until the loss is reported again.
 const QUESTIONS: u8 = 8;
@@ -76,10 +79,14 @@ pub(crate) struct Ending {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Known {
     pub(crate) life: Incarnation,
-    /// The number of the latest configuration, or of the promise.
-    pub(crate) number: u64,
+    /// The first life of which it has all memory.
+    pub(crate) since: Incarnation,
+    /// The number of the last configuration that it knows as a member, or of its promise.
+    pub(crate) mark: u64,
     /// True if the node may vote in this beginning.
     pub(crate) votes: bool,
+    /// The number of the latest configuration that it knows, also from others.
+    pub(crate) number: u64,
     /// The members of that configuration, in the lives in which it names them.
     pub(crate) members: List<Member, 1>,
 }
@@ -124,10 +131,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.enter_registry(cx);
         if self.leads(GroupId::REGISTRY) {
             for group in self.registrar.lost.clone() {
-                self.on_lost(self.me, group, cx);
+                self.on_lost(self.me, group, self.latest_number(group), cx);
             }
             return;
         }
+        self.leader_hints.used(GroupId::REGISTRY).count();
         for to in self.likely(GroupId::REGISTRY) {
             self.report_lost_to(to);
         }
@@ -135,9 +143,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     pub(crate) fn report_lost_to(&mut self, leader: NodeId) {
         let to = self.latest(leader);
-        let lost = self.registrar.lost.iter();
-        let items = lost.map(|group| (to, Item::Lost { group: *group }));
-        self.posted.0.extend(items);
+        for &group in &self.registrar.lost {
+            let number = self.latest_number(group);
+            self.posted.0.push((to, Item::Lost { group, number }));
+        }
     }
 
     /// The groups of which this node is a founder and has had no news for whole epochs. A group's
@@ -172,8 +181,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         open.map(|it| it.0).collect()
     }
 
-    /// Handles the report of a loss.
-    pub(crate) fn on_lost(&mut self, from: Member, group: GroupId, cx: &mut Context<'_, Self>) {
+    /// Handles the report of a loss, from a node that knows configurations up to this number.
+    pub(crate) fn on_lost(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        number: u64,
+        cx: &mut Context<'_, Self>,
+    ) {
         self.enter_registry(cx);
         if !self.leads(GroupId::REGISTRY) {
             let place = self.whereabouts(GroupId::REGISTRY);
@@ -182,8 +197,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !self.may_begin_anew(group) {
             return;
         }
+        let birth = self.registry().and_then(|it| it.birth(group));
+        if let Some(birth) = birth.filter(|it| it.number > number).cloned() {
+            // The group has begun anew since.
+            return self.send_birth(from, group, birth, cx);
+        }
         let registrar = &mut self.registrar;
-        registrar.reported.insert(group);
+        if registrar.reported.len() < REPORTED {
+            registrar.reported.insert(group);
+        }
         if registrar.endings.is_empty() {
             self.begin_endings(cx);
         }
@@ -396,19 +418,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if is_binding {
             self.end(group, number, cx);
         }
-        let Known {
-            number,
-            votes,
-            members,
-            ..
-        } = self.known_of(group, number);
+        let known = self.known_of(group, number);
         let ended = Item::Ended {
             group,
             life: from.incarnation.0,
+            since: known.since.0,
             call,
-            number,
-            votes,
-            members,
+            mark: known.mark,
+            votes: known.votes,
+            number: known.number,
+            members: known.members,
         };
         self.posted.0.push((from, ended));
     }
@@ -438,13 +457,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hint = self.leader_hints.get(group);
         let hinted = hint.filter(|it| it.last_number() < end && it.is_behind(self.mark(group)));
         let (number, members) = match (hinted, own) {
-            (Some(hint), _) => {
-                // A leader has sent it, so its members have learned of it in the lives that it names: they
-                // are unknown here, and no present ones.
-                let unknown = |id: &NodeId| Member::new(id.0, u32::MAX);
-                let members = hint.members.iter().map(unknown);
-                (hint.last_number(), members.collect())
-            }
+            (Some(hint), _) => (hint.last_number(), hint.members.iter().copied().collect()),
             (None, Some(own)) => (own.number, own.members().map(|it| it.member).collect()),
             (None, None) => (0, List::new()),
         };
@@ -452,8 +465,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let votes = replica.is_some_and(|it| it.votes() && is_present(it.configuration().number));
         Known {
             life: self.me.incarnation,
-            number: number.max(self.mark(group)),
+            since: self.since,
+            mark: self.mark(group),
             votes,
+            number,
             members,
         }
     }
@@ -462,7 +477,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn on_known(&mut self, from: NodeId, group: GroupId, call: u64, known: Known) {
         let ending = self.registrar.endings.get_mut(&group);
         // Others answer a round that has ended.
-        if let Some(ending) = ending.filter(|it| it.call == call && it.asked > 0) {
+        let is_right = known.members.len() <= MEMBERS_MAX;
+        if let Some(ending) = ending.filter(|it| is_right && it.call == call && it.asked > 0) {
             ending.known.insert(from, known);
         }
     }
@@ -471,29 +487,45 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// that has not answered may have its memory.
     fn is_beyond_recovery(&self, group: GroupId, ending: &Ending) -> bool {
         let known = &ending.known;
-        if known.values().any(|it| it.number >= ending.end) {
+        if known.values().any(|it| it.mark >= ending.end) {
             return true; // A former leader of the registry has begun to end it.
         }
         let birth = self.registry().and_then(|it| it.birth(group));
-        let first = birth.map_or(0, |it| it.number);
-        let is_later = |it: &&Known| it.number > first && !it.members.is_empty();
+        let first = birth.map_or(1, |it| it.number);
+        let is_later = |it: &&Known| it.number >= first && !it.members.is_empty();
         let latest = known.values().filter(is_later).max_by_key(|it| it.number);
-        let (number, members): (u64, Vec<Member>) = match (latest, birth) {
-            (Some(latest), _) => (latest.number, latest.members.iter().copied().collect()),
-            (None, Some(birth)) => (first, birth.founders.iter().copied().collect()),
-            (None, None) => {
+        let number = latest.map_or(first, |it| it.number);
+        let members: Vec<Member> = match (latest, birth) {
+            (Some(latest), _) => latest.members.iter().copied().collect(),
+            (None, Some(birth)) => birth.founders.iter().copied().collect(),
+            (None, None) if self.generation() == 0 => {
                 let founders = self.founders(group).into_iter();
-                (0, founders.map(|it| Member::new(it.0, 0)).collect())
+                founders.map(|it| Member::new(it.0, 0)).collect()
             }
+            // The founders do not follow from a later generation of the site.
+            (None, None) => return false,
         };
         // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);
         let may_vote = |it: &&Member| match known.get(&it.id) {
             // It may not have learned yet that it is a member.
-            Some(known) => known.votes || known.number < number && known.life == it.incarnation,
+            Some(known) => {
+                let has_memory = it.incarnation.is_within(known.since, known.life);
+                known.votes || known.mark < number && has_memory
+            }
             None => counts(it.id),
         };
         2 * members.iter().filter(may_vote).count() <= members.len()
+    }
+}
+
+#[cfg(feature = "check")]
+impl crate::registrar::Registrar {
+    /// Returns true if no part has grown beyond its limit.
+    pub(crate) fn is_ending_bounded(&self, nodes: usize) -> bool {
+        let is_bounded = |it: &Ending| it.known.len() <= nodes && it.promised.len() <= nodes;
+        let waits = self.reported.len() <= REPORTED + AT_ONCE + BIRTHS_MAX;
+        waits && self.endings.len() <= AT_ONCE && self.endings.values().all(is_bounded)
     }
 }
 
@@ -501,6 +533,6 @@ impl Ending {
     /// The life in which a node has promised, in this round.
     fn life_that_promised(&self, id: NodeId) -> Option<Incarnation> {
         let known = self.known.get(&id)?;
-        (known.number >= self.end).then_some(known.life)
+        (known.mark >= self.end).then_some(known.life)
     }
 }

@@ -26,15 +26,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.
         };
-        if core::mem::replace(&mut part.confirms, true) {
+        if part.confirms.is_some() {
             return; // Without an answer questions would take the room of the application's.
         }
+        part.confirms = Some(self.epoch);
         let read = Input::Command(replica::Command::Read(CONFIRMS));
         // Refused where too much waits: then other questions reach the leader already.
         if self.step(group, read, cx).is_err()
             && let Some(part) = self.parts.get_mut(&group)
         {
-            part.confirms = false;
+            part.confirms = None;
         }
     }
 
@@ -46,7 +47,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if let Some(part) = self.parts.get_mut(&group) {
-            part.confirms = false;
+            part.confirms = None;
         }
         if is_confirmed && self.leads(group) {
             self.on_confirmed(group, cx);
@@ -56,7 +57,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Looks for the group, at a member that has waited in vain for a leader.
     pub(crate) fn find_leader(&mut self, group: GroupId) {
         let hinted = self.leader_hints.get(group);
-        let mut asked: Vec<_> = hinted.map_or_else(Vec::new, |it| it.members.clone());
+        let hinted = hinted.into_iter().flat_map(|it| &it.members);
+        let mut asked: Vec<_> = hinted.map(|it| it.id).collect();
         asked.extend(self.founders(group));
         asked.sort_unstable();
         asked.dedup();

@@ -3,7 +3,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use selvedge_core::NodeId;
+use selvedge_core::{Member, NodeId};
 
 use crate::GroupId;
 
@@ -20,7 +20,7 @@ pub(crate) struct Hint<P> {
     /// The number of the configuration that others sent.
     number: u64,
     pub(crate) leader: Option<NodeId>,
-    pub(crate) members: Vec<NodeId>,
+    pub(crate) members: Vec<Member>,
     /// The number of epochs that began since it arrived, up to [`OLD`].
     epochs: u8,
     /// The number of rounds of questions since an answer from the group, up to [`LOST`].
@@ -67,7 +67,7 @@ impl<P> Hint<P> {
         &mut self,
         number: u64,
         leader: Option<NodeId>,
-        members: &[NodeId],
+        members: &[Member],
     ) -> VecDeque<P> {
         if number < self.number() {
             return VecDeque::new(); // From a node that knows less.
@@ -201,7 +201,7 @@ impl<P> LeaderHints<P> {
     }
 
     /// The members of groups, as other nodes sent them in this epoch, that were asked in vain since.
-    pub(crate) fn in_vain(&self) -> impl Iterator<Item = (GroupId, &[NodeId])> {
+    pub(crate) fn in_vain(&self) -> impl Iterator<Item = (GroupId, &[Member])> {
         let is_it = |it: &Hint<P>| it.epochs == 0 && it.unanswered > UNANSWERED;
         let entries = self.entries.iter().filter(move |it| is_it(&it.1.hint));
         entries.map(|(group, it)| (*group, it.hint.members.as_slice()))

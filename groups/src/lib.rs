@@ -90,7 +90,7 @@
 //! The registry is one group more, of up to 15 members, for a state with
 //! [`Begins::HAS_REGISTRY`]. Its state is a [`Registry`](registry::Registry): the encoded site of
 //! the present generation, and the first members of each group that generation 0 does not found.
-//! It begins when it is first needed.
+//! It begins when it is first needed, or one of its founders has lost its memory.
 //!
 //! [`Command::ChangeSite`] sends a site to it part by part, since a site is longer than a frame, and
 //! commits it as a whole, if no other one was decided meanwhile. Each message names the generation of

@@ -60,8 +60,8 @@ pub enum Item<U, P> {
         number: u64,
         /// The leader, as far as the sender knows.
         leader: Option<NodeId>,
-        /// The members.
-        members: List<NodeId, 5>,
+        /// The members, each in the life in which the configuration names it.
+        members: List<Member, 5>,
     },
     /// The group's leader would name the receiver as a member, and asks if it is present. Answered
     /// by [`Item::Here`], where the receiver has room for the group.
@@ -130,10 +130,13 @@ pub enum Item<U, P> {
         /// True if that site is the proposed one.
         is_decided: bool,
     },
-    /// The sender has found no quorum of a group: for the registry's leader.
+    /// The sender has found no quorum of a group: for the registry's leader. Answered by [`Item::Born`] if the
+    /// group has begun anew since.
     Lost {
         /// The group.
         group: GroupId,
+        /// The number of the latest configuration that the sender knows, or that of its promise.
+        number: u64,
     },
     /// The registry's leader asks for the receiver's knowledge of a group. Answered by
     /// [`Item::Ended`].
@@ -153,12 +156,16 @@ pub enum Item<U, P> {
         group: GroupId,
         /// The life of the receiver that asked.
         life: u32,
+        /// The first life of the sender of which it has all memory.
+        since: u32,
         /// The number of the question.
         call: u64,
-        /// The number of the latest configuration that the sender knows, or that of its promise.
-        number: u64,
+        /// The number of the last configuration that the sender knows as a member, or that of its promise.
+        mark: u64,
         /// True if the sender may vote in the present beginning.
         votes: bool,
+        /// The number of the latest configuration that it knows, also from others.
+        number: u64,
         /// The members of that configuration, in the lives in which it names them.
         members: List<Member, 1>,
     },

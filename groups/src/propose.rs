@@ -273,18 +273,24 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Reports the proposal as decided, if it is the site that this node has taken: the registry's answer
-    /// may have been lost, and another site be decided before the next one.
+    /// may have been lost, and another site be decided before the next one. A node that the site does not name gets
+    /// no answer any more.
     pub(crate) fn note_decided(&mut self, cx: &mut Context<'_, Self>) {
         let generation = self.generation();
-        let is_it =
-            |it: &mut Proposal| it.generation == generation && it.bytes == S::encode(&self.site);
-        if let Some(proposal) = self.registrar.proposal.take_if(is_it) {
-            cx.event(Event::Proposed {
-                number: proposal.number,
-                generation,
-                is_decided: true,
-            });
+        let Some(proposal) = self.registrar.proposal.take() else {
+            return;
+        };
+        let is_decided =
+            proposal.generation == generation && proposal.bytes == S::encode(&self.site);
+        if !is_decided && self.plan.names(self.me.id) {
+            self.registrar.proposal = Some(proposal);
+            return;
         }
+        cx.event(Event::Proposed {
+            number: proposal.number,
+            generation,
+            is_decided,
+        });
     }
 
     /// Handles the registry's knowledge of this node's proposal.

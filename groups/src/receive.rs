@@ -1,7 +1,7 @@
 //! Messages of other nodes: a message is compared with this node's site, and each of its items goes to
 //! its group.
 
-use selvedge_core::{Context, Input, Member};
+use selvedge_core::{Context, Incarnation, Input, Member};
 use selvedge_replica as replica;
 use selvedge_replica::Body;
 
@@ -10,7 +10,7 @@ use crate::ending::Known;
 use crate::leader_hints::Hint;
 use crate::registry::instance;
 use crate::state::{Carried, Peer};
-use crate::{Begins, Groups, Item, Message, Misbehaviour, Reject};
+use crate::{Begins, Event, Groups, Item, Message, Misbehaviour, Reject};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Takes a message of another node, or the part of it that is of use here.
@@ -143,7 +143,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     self.on_registered(number, length, (generation, is_decided), cx);
                 }
             }
-            Item::Lost { group } => self.on_lost(from, group, cx),
+            Item::Lost { group, number } => self.on_lost(from, group, number, cx),
             Item::End {
                 group,
                 call,
@@ -153,15 +153,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             Item::Ended {
                 group,
                 life,
+                since,
                 call,
-                number,
+                mark,
                 votes,
+                number,
                 members,
             } => {
                 let known = Known {
                     life: from.incarnation,
-                    number,
+                    since: Incarnation(since),
+                    mark,
                     votes,
+                    number,
                     members,
                 };
                 if life == self.me.incarnation.0 {
@@ -219,6 +223,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
         if present > 0 && instance(number) > instance(present) {
+            cx.event(Event::BegunAnew(group));
             self.leave(group, cx);
         }
         !self.parts.contains_key(&group) && !S::exists(&self.site, group)

@@ -14,7 +14,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 
-use selvedge_core::{Context, Incarnation, Input, Member, NodeId, Span};
+use selvedge_core::{Context, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Replica, Voter};
 
 use crate::ending::Ending;
@@ -24,7 +24,7 @@ use crate::part::Part;
 use crate::propose::Proposal;
 use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, first_number, instance};
 use crate::state::Carried;
-use crate::{Begins, Event, GroupId, Groups, Item, Reject, Timer};
+use crate::{Begins, Event, GroupId, Groups, Item, Reject, Start, Timer};
 
 /// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
 const FINDERS: usize = 256;
@@ -109,9 +109,10 @@ impl Registrar {
         self.lost.retain(|it| exists(*it));
         self.reported.retain(|it| exists(*it));
         let endings = mem::take(&mut self.endings).into_keys();
-        let due = self.due.iter().filter(|it| *it.1 > 0).map(|it| *it.0);
-        let again = endings.chain(due).filter(|it| exists(*it));
-        self.reported.extend(again.collect::<Vec<GroupId>>());
+        self.reported.extend(endings.filter(|it| exists(*it)));
+        // Which of them were commands is not known here: a node that gave one asks again.
+        let due = self.due.iter().filter(|it| *it.1 > 0 && exists(*it.0));
+        self.reported.extend(due.map(|it| *it.0));
         self.due.retain(|_, lost| *lost == 0);
     }
 
@@ -128,12 +129,13 @@ impl Registrar {
 
     /// Returns true if no part has grown beyond its limit.
     #[cfg(feature = "check")]
-    pub(crate) fn is_bounded(&self, hints: usize) -> bool {
+    pub(crate) fn is_bounded(&self, hints: usize, nodes: usize) -> bool {
         self.finding.len() <= hints
             && self.finders.len() <= FINDERS
             && self.due.len() <= crate::registry::BIRTHS_MAX
             && self.open.len() <= crate::registry::BIRTHS_MAX
             && self.askers.len() <= FINDERS
+            && self.is_ending_bounded(nodes)
     }
 }
 
@@ -176,12 +178,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Starts a group again after a loss of its memory.
     pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
         // A promise stands behind the beginning that has ended.
-        let own = self.mark(group);
-        let own = own - u64::from(self.ended.get(&group) == Some(&own));
-        let lost = own.max(hinted).max(1);
-        let lost = lost.min(Configuration::NUMBER_MAX);
+        let latest = self.latest_number(group);
+        let latest = latest - u64::from(self.ended.get(&group) == Some(&latest));
+        let lost = latest.clamp(1, Configuration::NUMBER_MAX);
         self.find(group, lost, cx);
         self.arm_site(cx);
     }
@@ -203,6 +203,24 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let items = open.map(|(&group, &lost)| (to, Item::Find { group, lost }));
         self.posted.0.extend(items);
         self.report_lost_to(leader);
+    }
+
+    /// Has the others found the registry, at a founder that has lost its memory. If all restarted one after
+    /// another, none would be left that may found it.
+    pub(crate) fn wake_registry(&mut self) {
+        let group = GroupId::REGISTRY;
+        let is_first = S::HAS_REGISTRY && self.has_site() && self.generation() == 0;
+        if !is_first || self.start == Start::Fresh || self.parts.contains_key(&group) {
+            return;
+        }
+        let founders = self.founders(group);
+        if !founders.contains(&self.me.id) {
+            return;
+        }
+        for to in founders.into_iter().filter(|it| *it != self.me.id) {
+            let find = Item::Find { group, lost: 0 };
+            self.posted.0.push((self.latest(to), find));
+        }
     }
 
     /// Founds the registry with its first question, at a founder.
@@ -266,7 +284,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.arm_registry(Span::ZERO, cx);
     }
 
-    fn send_birth(&mut self, to: Member, group: GroupId, birth: Birth, cx: &mut Context<'_, Self>) {
+    pub(crate) fn send_birth(
+        &mut self,
+        to: Member,
+        group: GroupId,
+        birth: Birth,
+        cx: &mut Context<'_, Self>,
+    ) {
         if to.id == self.me.id {
             return self.on_born(to, group, birth, cx);
         }
@@ -284,9 +308,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let births = self.registry().into_iter().flat_map(Registry::births);
             let births: BTreeMap<GroupId, u8> = births.map(|it| (it.0, 0)).collect();
             self.registrar.open = births;
-            if !self.registrar.open.is_empty() {
-                self.arm_registry(Span::ZERO, cx);
-            }
             self.look_for_births(cx);
             // The former leader may have failed before the founders had the site that has the group.
             if !self.registrar.open.is_empty() {
@@ -497,16 +518,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let own = self.mark(group);
         let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
-        if own < birth.number && instance(birth.number) > 0 {
+        let known = match is_founder {
+            true => own,
+            false => self.latest_number(group),
+        };
+        if known < birth.number && instance(birth.number) > 0 {
             self.registrar.lost.remove(&group);
             cx.event(Event::BegunAnew(group));
         }
         if own < birth.number && is_founder {
             self.begin_born(group, &birth, cx);
         } else if own < birth.number {
-            let ids: Vec<NodeId> = birth.founders.iter().map(|it| it.id).collect();
-            self.on_where(group, birth.number, None, &ids, cx);
-            self.ask_founders(group, &ids);
+            self.on_where(group, birth.number, None, &birth.founders, cx);
+            self.ask_founders(group, &birth.founders);
         }
         if is_founder && from.id != self.me.id {
             let place = self.whereabouts(group);
@@ -524,13 +548,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         own.max(mark).max(ended)
     }
 
+    /// The highest number of a configuration of a group that this node knows, also from others.
+    pub(crate) fn latest_number(&self, group: GroupId) -> u64 {
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
+        self.mark(group).max(hinted)
+    }
+
     /// Returns true if it is this node in a life whose memory this life has.
     fn is_own_life(&self, named: Member) -> bool {
-        let after = |life: Incarnation| life.0.wrapping_sub(self.since.0);
-        if self.rules.founders_in_any_life() {
-            return named.id == self.me.id;
-        }
-        named.id == self.me.id && after(named.incarnation) <= after(self.me.incarnation)
+        let has_memory = named.incarnation.is_within(self.since, self.me.incarnation);
+        named.id == self.me.id && (has_memory || self.rules.founders_in_any_life())
     }
 
     fn begin_born(&mut self, group: GroupId, birth: &Birth, cx: &mut Context<'_, Self>) {

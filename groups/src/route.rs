@@ -51,11 +51,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Sends the questions that wait to the founders of a group that has just begun.
-    pub(crate) fn ask_founders(&mut self, group: GroupId, founders: &[NodeId]) {
+    pub(crate) fn ask_founders(&mut self, group: GroupId, founders: &[Member]) {
         let hint = self.leader_hints.get(group);
         let asked: Vec<P> = hint.map_or_else(Vec::new, |it| it.asked().cloned().collect());
-        for founder in founders.iter().filter(|it| **it != self.me.id) {
-            let to = self.latest(*founder);
+        for founder in founders.iter().filter(|it| it.id != self.me.id) {
+            let to = self.latest(founder.id);
             let items = asked.iter().map(|asked| {
                 let asked = asked.clone();
                 (to, Item::Ask { group, asked })
@@ -90,12 +90,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hint = self.leader_hints.get(group);
         let unanswered = hint.map_or(0, Hint::unanswered);
         let hinted = hint.and_then(|it| it.leader);
-        let known: Vec<NodeId> = hint.map_or_else(Vec::new, |it| it.members.clone());
+        let known = hint.into_iter().flat_map(|it| &it.members);
         let leader = leader.or(hinted).filter(|it| !self.has_ended(*it));
         let mut likely: Vec<NodeId> = leader.into_iter().collect();
         let mut knows_some = true;
         if leader.is_none() || unanswered > UNANSWERED {
-            likely.extend(known);
+            likely.extend(known.map(|it| it.id));
             likely.extend(members);
             likely.extend(self.successors(group, unanswered > UNANSWERED));
             knows_some = !likely.is_empty();
@@ -167,11 +167,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// The place of a group, as far as this node knows it.
     #[must_use]
     pub fn whereabouts(&self, group: GroupId) -> Option<Item<S::Update, P>> {
-        let (number, leader, members): (u64, _, List<NodeId, 5>) =
+        let (number, leader, members): (u64, _, List<Member, 5>) =
             if let Some(replica) = self.present(group) {
                 let configuration = replica.configuration();
                 let leader = replica.leader().map(|it| it.0);
-                let members = configuration.members().map(|it| it.member.id).collect();
+                let members = configuration.members().map(|it| it.member).collect();
                 (configuration.number, leader, members)
             } else {
                 let mark = self.marks.get(&group);
@@ -185,7 +185,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                         (hint.number(), hint.leader, members)
                     }
                     None => {
-                        let members = mark?.members().map(|it| it.member.id).collect();
+                        let members = mark?.members().map(|it| it.member).collect();
                         (marked, None, members)
                     }
                 }
@@ -204,13 +204,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         group: GroupId,
         number: u64,
         leader: Option<NodeId>,
-        members: &[NodeId],
+        members: &[Member],
         cx: &mut Context<'_, Self>,
     ) {
-        let is_known = |it: &NodeId| self.plan.place(*it).is_some();
+        let is_known = |it: NodeId| self.plan.place(it).is_some();
         if number > Configuration::NUMBER_MAX
             || members.len() > MEMBERS_MAX
-            || !members.iter().chain(&leader).all(is_known)
+            || !members.iter().map(|it| it.id).chain(leader).all(is_known)
         {
             self.counters.0.refused += 1;
             return;
@@ -254,7 +254,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn is_bounded(&self) -> bool {
         self.parts.len() <= self.config.groups.into()
             && self.leader_hints.is_bounded(MEMBERS_MAX)
-            && self.registrar.is_bounded(self.leader_hints.limit())
+            && self
+                .registrar
+                .is_bounded(self.leader_hints.limit(), self.peers.len())
             && self.posted.0.is_empty()
     }
 
@@ -320,4 +322,4 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 }
 
 /// The most members of a group.
-const MEMBERS_MAX: usize = 64;
+pub(crate) const MEMBERS_MAX: usize = 64;

@@ -79,9 +79,7 @@ impl Origin {
         if named == FOUNDING {
             return self.is_founder || began == FOUNDING;
         }
-        // Lives are counted from the one in which it began: so they may wrap in between.
-        let behind = |life: Incarnation| life.0.wrapping_sub(began.0);
-        behind(named) <= behind(present)
+        named.is_within(began, present)
     }
 
     /// Returns true if a configuration of this number may be taken.

@@ -349,11 +349,12 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
         life: 3,
         notified: Payload::Answer { of: group, answer },
     };
+    let members = [1, 2, 300].map(|it| Member::new(it, 1)).into_iter();
     let at = Item::Where {
         group,
         number: 3,
         leader: Some(NodeId(2)),
-        members: [1, 2, 300].map(NodeId).into_iter().collect(),
+        members: members.clone().collect(),
     };
     let inquire = Item::Inquire { group, number: 2 };
     let here = Item::Here {
@@ -362,7 +363,7 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
         number: 2,
     };
     let find = Item::Find { group, lost: 1 };
-    let lost = Item::Lost { group };
+    let lost = Item::Lost { group, number: 3 };
     let end = |is_binding| Item::End {
         group,
         call: 2,
@@ -372,13 +373,12 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
     let ended = Item::Ended {
         group,
         life: 3,
+        since: 2,
         call: 2,
-        number: 1 << 22,
+        mark: 1 << 22,
         votes: true,
-        members: [1, 2, 300]
-            .map(|it| Member::new(it, 1))
-            .into_iter()
-            .collect(),
+        number: 3,
+        members: members.collect(),
     };
     let spared = Item::Spared {
         number: 1,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::SeedableRng;
-use selvedge_core::{Driver, Effect, Input, Member, NodeId, Time};
+use selvedge_core::{Driver, Effect, Input, Member, Time};
 use selvedge_groups::{
     Begins, Command, Config, GroupId, Groups, Item, Message, Misbehaviour, Node, Place, Plan,
     Reject, Selection, Start,
@@ -88,11 +88,11 @@ impl Bench {
 
     /// Another node sends the place of a group, with the first member as its leader.
     fn is_notified(&mut self, from: u64, group: GroupId, number: u64, members: &[u64]) {
-        let members = members.iter().map(|it| NodeId(*it));
+        let members = members.iter().map(|it| Member::new(*it, 1));
         let item = Item::Where {
             group,
             number,
-            leader: members.clone().next(),
+            leader: members.clone().next().map(|it| it.id),
             members: members.collect(),
         };
         self.receive(from, item).unwrap();
@@ -246,7 +246,7 @@ fn a_node_outside_of_the_plan_is_not_heard() {
         group,
         number: 1,
         leader: None,
-        members: [NodeId(2)].into_iter().collect(),
+        members: [Member::new(2, 1)].into_iter().collect(),
     };
     let message = selvedge_replica::Message {
         configuration: 1,

@@ -18,7 +18,7 @@ fn where_is(
         group,
         number,
         leader: leader.map(NodeId),
-        members: members.iter().copied().map(NodeId).collect(),
+        members: members.iter().map(|it| life(*it, 0)).collect(),
     }
 }
 

@@ -68,7 +68,7 @@ fn what_goes_to_one_node_shares_frames_as_far_as_it_fits() {
                 group: LATER,
                 number: 1,
                 leader: Some(TO.id),
-                members: [2, 3, 4].map(NodeId).into_iter().collect(),
+                members: [2, 3, 4].map(|it| life(it, 1)).into_iter().collect(),
             }],
         );
         let sent = core::mem::take(&mut node.sent).into_iter();

@@ -14,7 +14,7 @@ fn where_is(number: u64) -> Item<u64, Payload> {
         group: LATER,
         number,
         leader: None,
-        members: [3, 4, 5].map(NodeId).into_iter().collect(),
+        members: [3, 4, 5].map(|it| life(it, 1)).into_iter().collect(),
     }
 }
 

@@ -524,7 +524,7 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
             },
             &[11, 3, 1, 1, 0, 1],
         ),
-        (Item::Lost { group }, &[12, 2]),
+        (Item::Lost { group, number: 5 }, &[12, 2, 5]),
         (
             Item::End {
                 group,
@@ -538,12 +538,14 @@ fn the_bytes_of_messages_about_sites_stay_the_same() {
             Item::Ended {
                 group,
                 life: 3,
+                since: 2,
                 call: 1,
-                number: 300,
+                mark: 300,
                 votes: false,
+                number: 5,
                 members: [life(7, 3)].into_iter().collect(),
             },
-            &[14, 2, 3, 1, 172, 2, 0, 1, 7, 3],
+            &[14, 2, 3, 2, 1, 172, 2, 0, 5, 1, 7, 3],
         ),
     ];
     for (item, bytes) in cases {

@@ -16,7 +16,7 @@ fn where_is(number: u64, members: &[u64]) -> Item<u64, Payload> {
         group: GROUP,
         number,
         leader: None,
-        members: members.iter().copied().map(NodeId).collect(),
+        members: members.iter().map(|it| life(*it, 1)).collect(),
     }
 }
 

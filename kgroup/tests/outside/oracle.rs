@@ -124,6 +124,11 @@ pub(crate) struct Oracle {
     pub(crate) with_clause: BTreeSet<GroupId>,
     /// Groups that begin anew, and runs and devices that this concerns.
     pub(crate) anew: BTreeMap<GroupId, u64>,
+    /// The members of a group that may fail.
+    pub(crate) may_fail: usize,
+    /// Nodes that began again without memory, or that a site has no more.
+    pub(crate) lost: BTreeSet<NodeId>,
+    nodes: BTreeSet<NodeId>,
     tainted: BTreeSet<(GroupId, u64)>,
     pub(crate) maps: Maps,
     pub(crate) counts: Counts,
@@ -269,8 +274,9 @@ impl Oracle {
         }
         if before.is_some_and(|it| at.0 > it.0.0) {
             self.counts.begun_anew += 1;
-            // All but maps begin anew by themselves, too.
-            let is_asked = self.anew.contains_key(&group) || !group.is_map() && !self.is_deaf;
+            // Where enough nodes have lost their memory, all groups but maps begin anew by themselves.
+            let is_lost = self.lost.len() > self.may_fail && !group.is_map() && !self.is_deaf;
+            let is_asked = self.anew.contains_key(&group) || is_lost;
             self.expect(now, is_asked, || {
                 format!("{node}: {group:?} begins anew without a command")
             });
@@ -314,6 +320,9 @@ impl Oracle {
             let devices: BTreeSet<NodeId> = devices.map(|it| it.0).collect();
             self.removed.extend(self.devices.difference(&devices));
             self.devices = devices;
+            let nodes: BTreeSet<NodeId> = site.nodes().iter().map(|it| it.id).collect();
+            self.lost.extend(self.nodes.difference(&nodes));
+            self.nodes = nodes;
         }
         self.sites.insert(generation, bytes);
     }

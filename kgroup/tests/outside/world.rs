@@ -773,6 +773,9 @@ impl World {
                 return;
             }
         }
+        if former.is_some() && facts.is_empty() {
+            self.oracle.lost.insert(node);
+        }
         self.oracle.started(now, node, &machine, !facts.is_empty());
         found.driver = Some(Driver::new(machine));
         self.note(|| format!("{me} starts: {start:?}, file {own}, {} facts", facts.len()));

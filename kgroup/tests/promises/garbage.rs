@@ -98,7 +98,9 @@ impl World {
                     group,
                     number,
                     leader: Some(NodeId(1 + self.below(8))),
-                    members: (0..self.below(70)).map(|it| NodeId(1 + it % 8)).collect(),
+                    members: (0..self.below(70))
+                        .map(|it| Member::new(1 + it % 8, 1))
+                        .collect(),
                 },
                 2 => Item::Here {
                     group,

@@ -61,6 +61,72 @@ fn a_group_whose_members_have_lost_their_memory_begins_anew_by_itself() {
     }
 }
 
+/// The nodes that remember the last members are others.
+#[test]
+fn a_group_whose_last_members_have_all_lost_their_memory_begins_anew_by_itself() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    let first = members(&town, FIRST);
+    town.stop(first[0]);
+    town.run(Span::secs(5));
+    town.start(life(first[0], 2), &land, Start::Fresh);
+    town.run(Span::secs(5));
+    let last = members(&town, FIRST);
+    assert_ne!(first, last);
+    for id in last {
+        forget(&mut town, id, 3, &land);
+    }
+    town.run(Span::secs(5));
+    assert!(town.leaders(FIRST).is_empty());
+    epochs(&mut town, 2..=6);
+    assert!(has_begun_anew(&town, FIRST));
+    town.ask(1, FIRST, 5);
+    assert_eq!(town.set(FIRST), 1 << 5);
+}
+
+/// Each node learns of it once, and none reports a loss later.
+#[test]
+fn a_group_that_has_begun_anew_is_reported_no_more() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    for id in members(&town, FIRST).into_iter().take(2) {
+        forget(&mut town, id, 2, &land);
+    }
+    epochs(&mut town, 2..=6);
+    assert!(has_begun_anew(&town, FIRST));
+    town.events.clear();
+    for number in 7..=10 {
+        for id in 1..=7 {
+            town.input(id, Input::Command(Command::SetEpoch(number)));
+        }
+        for _ in 0..1_000 {
+            let items = town.wire.iter().flat_map(|it| it.3.items.iter());
+            let is_about = |it: &Item<_, _>| matches!(it, Item::Lost { .. } | Item::End { .. });
+            assert!(!items.into_iter().any(is_about));
+            town.run(Span::millis(10));
+        }
+    }
+    assert!(!has_begun_anew(&town, FIRST));
+}
+
+#[test]
+fn the_registry_outlives_founders_that_lose_their_memory_one_after_another() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    for id in 1..=7 {
+        forget(&mut town, id, 2, &land);
+        town.run(Span::secs(10));
+    }
+    town.change(1, &land.next());
+    town.run(Span::secs(10));
+    assert_eq!(town.generations(), [1; 7]);
+}
+
 #[test]
 fn a_map_does_not_begin_anew_by_itself() {
     let land = Land::first(7, &[]);
@@ -313,7 +379,8 @@ fn fault() -> impl Strategy<Value = Fault> {
     ]
 }
 
-fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions) {
+/// Returns the nodes that lost their memory, too.
+fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions, usize) {
     let land = Land::first(7, &[FIRST.0]);
     let mut town = Town::new(&land);
     town.loss = loss;
@@ -378,7 +445,7 @@ fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions) {
     epochs(&mut town, epoch + 1..=epoch + 5);
     let mut decisions = Decisions::default();
     decisions.follow(&town);
-    (town, decisions)
+    (town, decisions, forgets)
 }
 
 fn cases() -> u32 {
@@ -394,8 +461,10 @@ proptest! {
         faults in proptest::collection::vec(fault(), 10..60),
         loss in prop_oneof![Just(u64::MAX), 3..20_u64],
     ) {
-        let (mut town, decisions) = suffer(&faults, loss);
+        let (mut town, decisions, forgets) = suffer(&faults, loss);
         prop_assert!(!decisions.is_doubled(), "{:?}", decisions.decided);
+        let is_healthy = forgets < 2;
+        prop_assert!(!(is_healthy && has_begun_anew(&town, FIRST)), "{forgets} lost");
         // A leader may answer, and lead no more before its proposal is decided.
         let is_held = |town: &Town| town.set(FIRST) & 1 << 40 > 0;
         for _ in 0..5 {

@@ -56,7 +56,7 @@ const fn group_of(item: &mut Item<Update, Payload>) -> Option<&mut GroupId> {
         | Item::Here { group, .. }
         | Item::Find { group, .. }
         | Item::Born { group, .. }
-        | Item::Lost { group }
+        | Item::Lost { group, .. }
         | Item::End { group, .. }
         | Item::Ended { group, .. } => Some(group),
         Item::WantSite { .. }
