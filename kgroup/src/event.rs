@@ -57,8 +57,8 @@ pub enum Command {
     /// What it has in common with the present site stays as it is ([`Site::changed_to`]). A site of an
     /// earlier generation than the present one is refused: make the change from the present site.
     ChangeSite(Box<Site>),
-    /// Have a group begin anew that lost its memory for good, or a map's group that did: see
-    /// [`groups::Command::BeginAnew`].
+    /// Have a group begin anew that lost its memory for good: see [`groups::Command::BeginAnew`]. A map does
+    /// so by this command alone, a cluster or a routine also by itself.
     BeginAnew(GroupId),
     /// Ask a map.
     Map {

@@ -137,7 +137,7 @@ impl Site {
     }
 
     /// The same site with another origin, any number: all groups begin from nothing. For a building whose
-    /// registry has lost its memory for good; any other group begins again by
+    /// registry has lost its memory for good; any other group begins again by itself or by
     /// [`Command::BeginAnew`](crate::Command::BeginAnew). Default 0.
     #[must_use]
     pub const fn with_origin(mut self, origin: u32) -> Self {

@@ -219,7 +219,8 @@ impl Handle {
     }
 
     /// Has a group begin anew that lost its memory for good: a map ([`Map::group`]), a routine
-    /// ([`Site::routine`]) or a cluster of devices ([`Site::cluster`]). A group has lost it where more of
+    /// ([`Site::routine`]) or a cluster of devices ([`Site::cluster`]). The last two begin anew by themselves where all
+    /// nodes but f are here. A group has lost its memory where more of
     /// its members than may fail are away for good, or lost their folders. What it held is lost, also if
     /// members come back: so those that are away must have stopped, or be cut off from all devices.
     ///

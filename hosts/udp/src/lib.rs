@@ -81,8 +81,9 @@
 //! ([`NodeEvent::OtherSite`]) and refuses requests ([`Reject::OtherSite`]); both name the part that differs.
 //! It goes on as a member of groups by the present site.
 //!
-//! A group that lost its members for good begins anew by [`Handle::begin_anew`]. The book's chapter on
-//! routines without a hub has the tasks of an operator.
+//! A map that lost its members for good begins anew by [`Handle::begin_anew`]. Clusters and routines begin anew
+//! by themselves, unless too many nodes are away for that. The book's chapter on routines without a hub has the
+//! tasks of an operator.
 //!
 //! # Without a runtime
 //!

@@ -405,7 +405,7 @@ fn a_node_that_asked_to_be_spared_is_so_in_each_life_until_it_takes_its_share() 
 }
 
 #[test]
-fn only_epochs_and_clocks_are_taken_before_the_node_is_in() {
+fn settings_of_the_host_are_taken_before_the_node_is_in() {
     let mut building = Building::new(4);
     let (routine, id) = (Site::routine(0), TriggerId(1));
     let trigger = Command::Groups(kgroup::Command::Trigger { routine, id });
