@@ -277,7 +277,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.arm_registry(Span::ZERO, cx);
     }
 
-    /// Has a group begin anew after this configuration, the last one that it may have had.
+    /// Begins a group anew after this configuration, the last one that it may have had.
     pub(crate) fn begin_after(&mut self, group: GroupId, last: u64, cx: &mut Context<'_, Self>) {
         let due = self.registrar.due.entry(group).or_default();
         *due = last.max(*due);

@@ -98,8 +98,8 @@ fn seeds() -> std::ops::Range<u64> {
     from.parse().unwrap()..to.parse().unwrap()
 }
 
-/// What the oracle has to find where an assumption is broken, and the seeds of histories that show it: found by
-/// a run with an empty list.
+/// The failures that the oracle must report where an assumption is broken, and the seeds of histories that show
+/// them: found by a run with an empty list.
 const FOUND: [(Break, &[u64], &[&str]); 7] = [
     (
         Break::Memory,

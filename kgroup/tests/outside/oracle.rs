@@ -1,4 +1,4 @@
-//! What must hold, compared with what nodes report, hold and do.
+//! The promises, compared with the reports, the states and the acts of nodes.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(crate) struct Latest {
     pub(crate) members: Vec<Member>,
 }
 
-/// What a node shows after a step.
+/// The visible state of a node after a step.
 #[derive(Clone, Default)]
 pub(crate) struct Glimpse {
     site: Option<Site>,
@@ -124,8 +124,8 @@ pub(crate) struct Oracle {
     pub(crate) with_clause: BTreeSet<GroupId>,
     /// Groups that begin anew, and runs and devices that this concerns.
     pub(crate) anew: BTreeMap<GroupId, u64>,
-    /// The members of a group that may fail.
-    pub(crate) may_fail: usize,
+    /// The last members of its beginning before the present one.
+    former: BTreeMap<GroupId, Vec<NodeId>>,
     /// Nodes that began again without memory, or that a site has no more.
     pub(crate) lost: BTreeSet<NodeId>,
     nodes: BTreeSet<NodeId>,
@@ -181,7 +181,7 @@ impl Oracle {
         self.maps.stopped(node, life);
     }
 
-    /// What a node shows after a step, as far as it is new.
+    /// The visible state of a node after a step, as far as it is new.
     pub(crate) fn glimpse(&mut self, node: NodeId, machine: &Kgroup) -> Glimpse {
         let groups = machine.groups();
         let mut seen = Glimpse::default();
@@ -200,7 +200,10 @@ impl Oracle {
             let named = self.named.entry(group).or_default();
             if configuration.number > named.0 {
                 let members = configuration.members().map(|it| it.member.id);
-                *named = (configuration.number, members.collect());
+                let last = std::mem::replace(named, (configuration.number, members.collect()));
+                if last.0 >> 22 < configuration.number >> 22 {
+                    self.former.insert(group, last.1);
+                }
             }
             let Some(state) = replica.state() else {
                 continue;
@@ -274,8 +277,10 @@ impl Oracle {
         }
         if before.is_some_and(|it| at.0 > it.0.0) {
             self.counts.begun_anew += 1;
-            // Where enough nodes have lost their memory, all groups but maps begin anew by themselves.
-            let is_lost = self.lost.len() > self.may_fail && !group.is_map() && !self.is_deaf;
+            // Where half of their members have lost their memory, all groups but maps begin anew by themselves.
+            let members: &[NodeId] = self.former.get(&group).map_or(&[], |it| it);
+            let lost = members.iter().filter(|it| self.lost.contains(it)).count();
+            let is_lost = 2 * lost >= members.len() && !group.is_map() && !self.is_deaf;
             let is_asked = self.anew.contains_key(&group) || is_lost;
             self.expect(now, is_asked, || {
                 format!("{node}: {group:?} begins anew without a command")
@@ -396,7 +401,7 @@ impl Oracle {
         }
     }
 
-    /// The application has a group begin anew: its runs, and those that use its devices, may meet.
+    /// The application begins a group anew: its runs, and those that use its devices, may meet.
     pub(crate) fn begins_anew(&mut self, group: GroupId) {
         if self.is_deaf {
             return;

@@ -93,7 +93,6 @@ impl Story {
             unborn: 0,
         };
         let site = story.first_site()?;
-        story.world.oracle.may_fail = story.setting.failures.into();
         story.world.broken = story.setting.broken;
         story.world.oracle.is_deaf = story.setting.broken == Some(Break::Unheard);
         story.world.oracle.proposes(&site);

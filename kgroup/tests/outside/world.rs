@@ -102,7 +102,8 @@ pub(crate) enum Ev {
     Poll,
 }
 
-/// What waits in a barrier: also what is seen of a node, for a crash takes back what is not stored.
+/// An effect that waits in a barrier, or the state of a node as others see it: a crash takes back everything that
+/// is not stored.
 enum Out {
     Effect(Box<Effect<Kgroup>>),
     Given(Box<Given>),

@@ -217,7 +217,7 @@ impl Story {
         alive.any(|it| self.world.machine(it).unwrap().groups().leads(group))
     }
 
-    /// A group whose founders failed before they could begin it has to begin anew.
+    /// A group must begin anew if its founders failed before they could begin it.
     pub(super) fn anew_where_unborn(&mut self) {
         let registry = self.world.oracle.latest.get(&GroupId::REGISTRY);
         let Some(GroupState::Registry(registry)) = registry.map(|it| &it.state) else {

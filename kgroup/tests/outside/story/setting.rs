@@ -29,7 +29,7 @@ pub(crate) enum Break {
     Answers,
 }
 
-/// What a history can have.
+/// The faults and settings of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disks {
     All,
