@@ -2,7 +2,6 @@
 //! 3.5).
 
 use alloc::vec::Vec;
-use core::mem;
 
 use selvedge_core::{Context, Input, Member, Span};
 use selvedge_replica::{Command, Configuration, Voter};
@@ -24,9 +23,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if self.epoch == epoch {
             return;
         }
-        let former = mem::replace(&mut self.epoch, epoch);
+        self.epoch = epoch;
         self.wake_registry();
-        self.report_lost_quorums(former, cx);
+        self.report_lost_quorums(cx);
         self.report_spared_to_all();
         self.registrar.on_epoch();
         self.adoption.on_epoch();
@@ -56,13 +55,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Reports groups without a quorum: most of their members failed or left, a leader has no answer
     /// of them, a member has stood in vain for long, or a founder has had no news.
-    fn report_lost_quorums(&mut self, former: u64, cx: &mut Context<'_, Self>) {
+    fn report_lost_quorums(&mut self, cx: &mut Context<'_, Self>) {
         let is_lost = |part: &Part<S>| {
             let configuration = part.replica.configuration();
             let is_member = part.is_named() && !configuration.voters.is_empty();
-            // A leader asks its members in each epoch. The last question may be on its way yet.
-            let is_open = part.confirms.is_some_and(|it| it != former);
-            let is_alone = part.replica.leads() && is_open;
+            // A leader asks its members in each epoch. An answer that is still on its way costs a false report.
+            let is_alone = part.replica.leads() && part.confirms;
             is_member && (is_alone || part.stood >= IN_VAIN || !self.has_quorum(configuration))
         };
         let own = self.parts.iter().filter(|it| is_lost(it.1)).map(|it| *it.0);

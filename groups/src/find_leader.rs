@@ -26,16 +26,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let Some(part) = self.parts.get_mut(&group) else {
             return; // It was left.
         };
-        if part.confirms.is_some() {
+        if core::mem::replace(&mut part.confirms, true) {
             return; // Without an answer questions would take the room of the application's.
         }
-        part.confirms = Some(self.epoch);
         let read = Input::Command(replica::Command::Read(CONFIRMS));
         // Refused where too much waits: then other questions reach the leader already.
         if self.step(group, read, cx).is_err()
             && let Some(part) = self.parts.get_mut(&group)
         {
-            part.confirms = None;
+            part.confirms = false;
         }
     }
 
@@ -47,7 +46,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         cx: &mut Context<'_, Self>,
     ) {
         if let Some(part) = self.parts.get_mut(&group) {
-            part.confirms = None;
+            part.confirms = false;
         }
         if is_confirmed && self.leads(group) {
             self.on_confirmed(group, cx);

@@ -28,8 +28,8 @@ pub(crate) struct Part<S: State> {
     pub(crate) sought: u64,
     /// True if the application knows that this node is in the group.
     pub(crate) is_entered: bool,
-    /// The epoch in which the replica was asked to confirm the leader, if it has not answered.
-    pub(crate) confirms: Option<u64>,
+    /// True if the replica was asked to confirm the leader, and has not answered.
+    pub(crate) confirms: bool,
     /// The inquiry to the nodes that this leader would name.
     pub(crate) inquiry: Option<Inquiry>,
     /// True if a [`Fact::Base`](crate::Fact::Base) has recorded its beginning: it stands before the
@@ -50,7 +50,7 @@ impl<S: State> Part<S> {
             notified: 0,
             sought: 0,
             is_entered: false,
-            confirms: None,
+            confirms: false,
             inquiry: None,
             is_stored: false,
         }

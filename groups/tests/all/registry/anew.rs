@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use selvedge_groups::Published;
+use selvedge_groups::registry::{Birth, Registration, Registry};
 use selvedge_replica::Fact as Of;
 
 use super::town::{Change, Held, Land, Machine, Town};
@@ -125,6 +126,97 @@ fn the_registry_outlives_founders_that_lose_their_memory_one_after_another() {
     town.change(1, &land.next());
     town.run(Span::secs(10));
     assert_eq!(town.generations(), [1; 7]);
+}
+
+/// The members of a group but its leader lose their memory.
+fn lose_all_but_the_leader(town: &mut Town, land: &Land) -> u64 {
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    let leader = town.leaders(FIRST)[0];
+    let mut others = members(town, FIRST);
+    others.retain(|it| *it != leader);
+    for id in others {
+        forget(town, id, 2, land);
+    }
+    leader
+}
+
+#[test]
+fn three_rounds_bind_nobody_and_two_more_find_the_same_promises() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    lose_all_but_the_leader(&mut town, &land);
+    let mut rounds = BTreeSet::new();
+    for number in 2..=5 {
+        for id in 1..=7 {
+            town.input(id, Input::Command(Command::SetEpoch(number)));
+        }
+        for _ in 0..1_000 {
+            let items = town.wire.iter().flat_map(|it| it.3.items.iter());
+            rounds.extend(items.filter_map(|it| match *it {
+                Item::End {
+                    call, is_binding, ..
+                } => Some((is_binding, call)),
+                _ => None,
+            }));
+            town.run(Span::millis(10));
+        }
+    }
+    assert!(has_begun_anew(&town, FIRST));
+    let binding: Vec<u64> = rounds.iter().filter(|it| it.0).map(|it| it.1).collect();
+    assert_eq!(binding.len(), 2, "{rounds:?}");
+    let trials = binding[0] - 3..binding[0];
+    assert!(
+        trials.into_iter().all(|it| rounds.contains(&(false, it))),
+        "{rounds:?}"
+    );
+}
+
+/// The first reports are lost, and no other epoch begins.
+#[test]
+fn a_loss_is_reported_again_within_the_epoch() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    lose_all_but_the_leader(&mut town, &land);
+    town.change(1, &land.next()); // The registry begins, and has a leader.
+    town.run(Span::secs(10));
+    town.cut = (1..=7).collect();
+    epochs(&mut town, 2..=3);
+    town.cut.clear();
+    town.run(Span::secs(30));
+    assert!(has_begun_anew(&town, FIRST));
+}
+
+#[test]
+fn a_leader_without_an_answer_of_its_members_reports_the_loss() {
+    let is_lost = |town: &Town| {
+        let is_it = |it: &(u64, Event<Held, u64>)| matches!(it.1, Event::QuorumLost(FIRST));
+        town.events.iter().any(is_it)
+    };
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    lose_all_but_the_leader(&mut town, &land);
+    assert!(!is_lost(&town));
+    epochs(&mut town, 2..=3);
+    assert!(is_lost(&town));
+}
+
+/// The nodes that were asked are those of another site.
+#[test]
+fn a_beginning_of_another_generation_is_not_registered() {
+    let birth = |generation| Registration::Birth {
+        group: FIRST,
+        birth: Birth {
+            number: 1,
+            generation,
+            founders: [life(1, 1)].into_iter().collect(),
+        },
+    };
+    let mut registry = Registry::default();
+    registry.apply(&birth(1));
+    assert_eq!(registry.birth(FIRST), None);
+    registry.apply(&birth(0));
+    assert!(registry.birth(FIRST).is_some());
 }
 
 #[test]
