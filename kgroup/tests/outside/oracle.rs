@@ -1,18 +1,22 @@
 //! The promises, compared with the reports, the states and the acts of nodes.
 
+mod commands;
+mod runs;
+mod sites;
+
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use selvedge_core::{Member, NodeId};
 use selvedge_groups::{self as groups, GroupId};
-use selvedge_kgroup::devices::{self, Devices, Ticket};
-use selvedge_kgroup::routines::{
-    Definition, Report, RoutineEvent, RoutineState, Stage, StepOutcome,
-};
-use selvedge_kgroup::{Claim, Delivery, Event, GroupState, Kgroup, LeaderEvent, Reject, Site};
-use selvedge_routine::State;
+use selvedge_kgroup::devices::{Devices, Ticket};
+use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState};
+use selvedge_kgroup::{Event, GroupState, Kgroup, LeaderEvent, Reject, Site};
 
+pub(crate) use self::commands::Given;
+pub(crate) use self::runs::word_of;
+use self::sites::is_alike;
 use crate::maps::Maps;
 use crate::world::is_misbehaviour;
 
@@ -32,53 +36,6 @@ pub(crate) struct Latest {
 pub(crate) struct Glimpse {
     site: Option<Site>,
     groups: Vec<(GroupId, Latest)>,
-}
-
-/// A command that a leader gives, and the state of its group then.
-#[derive(Clone, Debug)]
-pub(crate) struct Given {
-    ticket: Ticket,
-    cluster: GroupId,
-    claim: Claim,
-    step: u16,
-    delivery: Delivery,
-    value: State,
-    at: (u64, u64),
-}
-
-impl Given {
-    /// The command in an event, if it is one.
-    pub(crate) fn of(machine: &Kgroup, event: &Event) -> Result<Option<Self>, String> {
-        let Event::Leader {
-            group,
-            event: LeaderEvent::Devices(devices::Event::Act { ticket, value }),
-        } = event
-        else {
-            return Ok(None);
-        };
-        let replica = machine.groups().replica(*group);
-        let state = replica.and_then(|it| Some((it, devices_of(it.state()?)?)));
-        let act = state.and_then(|it| Some((it.0, it.1.act(ticket.device)?)));
-        let Some((replica, act)) = act.filter(|it| it.1.number == ticket.number) else {
-            return Err(format!(
-                "{ticket:?} is given, and is not what the group has decided"
-            ));
-        };
-        Ok(Some(Self {
-            ticket: *ticket,
-            cluster: *group,
-            claim: act.claim,
-            step: act.step,
-            delivery: act.delivery,
-            value: value.clone(),
-            at: (replica.configuration().number >> 22, replica.version()),
-        }))
-    }
-
-    fn is_same(&self, other: &Self) -> bool {
-        (self.cluster, self.claim, self.step) == (other.cluster, other.claim, other.step)
-            && (self.delivery, &self.value) == (other.delivery, &other.value)
-    }
 }
 
 #[derive(Default)]
@@ -291,116 +248,6 @@ impl Oracle {
         before.is_none_or(|it| at > it.0)
     }
 
-    fn look_at_site(&mut self, now: u64, node: NodeId, site: &Site) {
-        let generation = site.generation();
-        let before = self.generations.insert(node, generation);
-        self.expect(now, before.is_none_or(|it| it <= generation), || {
-            format!("{node} goes back from site {before:?} to {generation}")
-        });
-        let bytes = site.encode();
-        let words = site.routines().map(|it| word_of(it.1)).collect::<Vec<_>>();
-        self.decided_words.extend(words);
-        if let Some(known) = self.sites.get(&generation) {
-            let same = *known == bytes;
-            self.expect(now, same, || {
-                format!("{node}: two sites of generation {generation}")
-            });
-            return;
-        }
-        self.counts.sites += 1;
-        let is_it = |it: &Site| it.generation() <= generation && is_alike(it, site);
-        let is_proposed = self.proposed.iter().any(is_it);
-        self.expect(now, is_proposed || generation == 0, || {
-            format!("{node}: site {generation} was never proposed")
-        });
-        if self
-            .sites
-            .last_key_value()
-            .is_none_or(|it| *it.0 < generation)
-        {
-            self.present = site.groups().collect();
-            let devices = site
-                .clusters()
-                .flat_map(|it| site.devices(Site::cluster(it.0)));
-            let devices: BTreeSet<NodeId> = devices.map(|it| it.0).collect();
-            self.removed.extend(self.devices.difference(&devices));
-            self.devices = devices;
-            let nodes: BTreeSet<NodeId> = site.nodes().iter().map(|it| it.id).collect();
-            self.lost.extend(self.nodes.difference(&nodes));
-            self.nodes = nodes;
-        }
-        self.sites.insert(generation, bytes);
-    }
-
-    /// Theorem 3: no two runs that share a device execute at once.
-    fn routine_moved(&mut self, now: u64, node: NodeId, group: GroupId, state: &RoutineState) {
-        if state.is_defined() && !matches!(state.stage(), Stage::NotTriggered) {
-            let run = (group, state.instance());
-            let word = word_of(state.definition());
-            let known = self
-                .definitions
-                .entry(run)
-                .or_insert_with(|| word.clone())
-                .clone();
-            self.expect(now, known == word, || {
-                format!("{node}: run {run:?} began with definition {known} and has {word}")
-            });
-            let is_decided = self.decided_words.contains(&word);
-            self.expect(now, is_decided, || {
-                format!("{node}: {run:?} runs undecided {word}")
-            });
-        }
-        if let Some(asked) = self.triggers.get(&group) {
-            let most = asked.len() as u64;
-            let is_free = self.with_clause.contains(&group) || self.anew.contains_key(&group);
-            self.expect(now, is_free || state.instance() <= most, || {
-                format!("{group:?} has {} runs of {most} triggers", state.instance())
-            });
-        }
-        if !matches!(state.stage(), Stage::Executing { .. }) {
-            return;
-        }
-        let mine = state.definition().locks();
-        let others: Vec<(GroupId, u64, Vec<NodeId>)> = self
-            .latest
-            .iter()
-            .filter(|it| *it.0 != group && self.is_present(*it.0) && self.is_present(group))
-            .filter_map(|(id, latest)| match &latest.state {
-                GroupState::Routine(other) if matches!(other.stage(), Stage::Executing { .. }) => {
-                    Some((*id, other.instance(), other.definition().locks()))
-                }
-                _ => None,
-            })
-            .collect();
-        for (other, instance, locks) in others {
-            let is_shared = |it: &&NodeId| locks.contains(it) && !self.removed.contains(it);
-            let shared = mine.iter().find(is_shared).copied();
-            let is_tainted = self.tainted.contains(&(other, instance))
-                || self.tainted.contains(&(group, state.instance()));
-            self.expect(now, shared.is_none() || is_tainted, || {
-                format!(
-                    "{group:?} run {} and {other:?} run {instance} execute at once with {shared:?}",
-                    state.instance()
-                )
-            });
-        }
-    }
-
-    /// A node proposes a site, or begins with it.
-    pub(crate) fn proposes(&mut self, site: &Site) {
-        if !self.is_deaf {
-            self.proposed.push(site.clone());
-        }
-    }
-
-    /// A node asks for a run.
-    pub(crate) fn triggers(&mut self, routine: GroupId, id: u64) {
-        let asked = self.triggers.entry(routine).or_default();
-        if !self.is_deaf {
-            asked.insert(id);
-        }
-    }
-
     /// The application begins a group anew: its runs, and those that use its devices, may meet.
     pub(crate) fn begins_anew(&mut self, group: GroupId) {
         if self.is_deaf {
@@ -415,88 +262,6 @@ impl Oracle {
                 }
             }
         }
-    }
-
-    /// A leader gives a command.
-    pub(crate) fn commanded(&mut self, now: u64, given: Given) {
-        let ticket = given.ticket;
-        let known = self
-            .given
-            .entry(ticket)
-            .or_insert_with(|| given.clone())
-            .clone();
-        self.expect(now, known.is_same(&given), || {
-            format!("{ticket:?} is {known:?} and {given:?}")
-        });
-        let run = (given.claim.routine, given.claim.instance);
-        let definition = self.definitions.get(&run).cloned();
-        let word = given.value.to_string();
-        let is_of_run = definition
-            .as_ref()
-            .is_none_or(|it| word.split('.').next() == Some(it));
-        self.expect(now, is_of_run || self.anew.contains_key(&run.0), || {
-            format!("{ticket:?} sets {word} for run {run:?}, which is {definition:?}")
-        });
-    }
-
-    /// The host of a leader has the command.
-    pub(crate) fn given(&mut self, now: u64, node: NodeId, ticket: Ticket) {
-        let Some(given) = self.given.get(&ticket).cloned() else {
-            return;
-        };
-        self.counts.commands += 1;
-        if given.delivery == Delivery::AtMostOnce {
-            let step = (given.claim.routine, given.claim.instance, given.step);
-            let before = self.once.insert(step, ticket);
-            self.expect(now, before.is_none(), || {
-                format!("{node}: {step:?}, at most once, is given as {before:?} and {ticket:?}")
-            });
-        }
-    }
-
-    /// A device does what it was commanded.
-    pub(crate) fn carried_out(&mut self, now: u64, node: NodeId, ticket: Ticket, _value: &State) {
-        let Some(given) = self.given.get(&ticket).cloned() else {
-            return;
-        };
-        let cluster = given.cluster;
-        let device = ticket.device;
-        self.done
-            .insert((given.claim.routine, given.claim.instance, given.step));
-        let highest = self.highest.entry(device).or_default();
-        let before = *highest;
-        *highest = before.max(ticket.number);
-        self.expect(now, before <= ticket.number, || {
-            format!("{node}: {device} does {} after {before}", ticket.number)
-        });
-        let holders = self
-            .latest
-            .iter()
-            .filter_map(|(id, latest)| match &latest.state {
-                GroupState::Devices(state) if self.is_present(*id) => {
-                    Some((*id, state.holder(device)?))
-                }
-                _ => None,
-            });
-        let holders: Vec<(GroupId, Claim)> = holders.collect();
-        // A claim that was released in the middle of a command holds the device no more, and the command does.
-        let latest = self
-            .latest
-            .get(&cluster)
-            .filter(|it| it.at >= given.at)
-            .map(|it| &it.state);
-        let is_unseen = latest.is_none();
-        let is_under_way = is_unseen
-            || latest
-                .and_then(devices_of)
-                .and_then(|it| it.act(device))
-                .is_some_and(|it| it.number == ticket.number && !it.is_settled);
-        let is_right = is_unseen || holders.iter().all(|it| *it == (cluster, given.claim));
-        self.expect(now, is_right && is_under_way || self.anew.contains_key(&cluster), || {
-            format!(
-                "{node}: {device} does {ticket:?} of {given:?}, under way {is_under_way}, held by {holders:?}"
-            )
-        });
     }
 
     /// Returns true if the latest site has the routine: else its run has ended, and releases what it held.
@@ -554,70 +319,6 @@ impl Oracle {
             _ => {}
         }
     }
-
-    fn reported(&mut self, now: u64, group: GroupId, report: &Report) {
-        let run = (group, report.instance);
-        self.counts.runs += 1;
-        if report.end == selvedge_kgroup::routines::End::Completed {
-            self.counts.completed += 1;
-        }
-        let known = self
-            .reports
-            .entry(run)
-            .or_insert_with(|| report.clone())
-            .clone();
-        self.expect(now, known == *report, || {
-            format!("{run:?} ends {known:?} and {report:?}")
-        });
-        for (step, outcome) in report.steps.iter().enumerate() {
-            let key = (group, report.instance, step as u16);
-            match outcome {
-                StepOutcome::Done => self.expect(now, self.done.contains(&key), || {
-                    format!("{key:?} is reported as done, and was not carried out")
-                }),
-                StepOutcome::Skipped | StepOutcome::NotReached => {
-                    let is_given = self
-                        .given
-                        .values()
-                        .any(|it| (it.claim.routine, it.claim.instance, it.step) == key);
-                    self.expect(now, !is_given, || {
-                        format!("{key:?} is {outcome:?}, and was given")
-                    });
-                }
-                StepOutcome::Failed | StepOutcome::Unknown => {}
-            }
-        }
-    }
-}
-
-/// Returns true if two sites have the same nodes, devices and routines.
-pub(crate) fn is_alike(one: &Site, other: &Site) -> bool {
-    let devices = |site: &Site| {
-        let mut all: Vec<_> = site
-            .clusters()
-            .flat_map(|it| site.devices(Site::cluster(it.0)))
-            .collect();
-        all.sort_by_key(|it| it.0);
-        all
-    };
-    one.nodes() == other.nodes()
-        && devices(one) == devices(other)
-        && one.routines().eq(other.routines())
-}
-
-/// The unique word of a definition: the first part of the values of its steps.
-pub(crate) fn word_of(definition: &Definition) -> String {
-    let first = definition
-        .routine
-        .steps
-        .first()
-        .map(|it| it.value.to_string());
-    first
-        .unwrap_or_default()
-        .split('.')
-        .next()
-        .unwrap_or_default()
-        .to_owned()
 }
 
 pub(crate) fn devices_of(state: &GroupState) -> Option<&Devices> {
