@@ -257,7 +257,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.peers = peers;
         self.plan = Arc::new(plan);
         self.site = Arc::new(site);
-        // A node may ask all groups of a site at once.
+        self.hint_at_all();
+    }
+
+    /// Makes room for hints of all groups of the site: a node may ask them all at once.
+    pub(crate) fn hint_at_all(&mut self) {
         let groups = S::groups(&self.site).len();
         let hints = usize::from(self.config.leader_hints) + groups;
         self.leader_hints.raise(hints);

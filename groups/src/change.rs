@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use selvedge_core::{Context, Input, Member, Span};
+use selvedge_core::{Context, Input, Member, NodeId, Span};
 use selvedge_replica::{Command, Configuration, Voter};
 
 use crate::GroupId;
@@ -24,7 +24,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.epoch = epoch;
-        self.wake_registry();
+        let here: Vec<NodeId> = self.others_here().iter().map(|it| it.id).collect();
+        self.wake_registry(&here);
         self.report_lost_quorums(cx);
         self.report_spared_to_all();
         self.registrar.on_epoch();

@@ -31,8 +31,8 @@ pub struct Config {
     /// The most groups in which a node is: from 1. It refuses further ones, and counts them.
     /// Default 1,024.
     pub groups: u16,
-    /// The number of groups of other nodes whose leaders a node remembers: from 1, and at least as many
-    /// as it asks at once, for questions that evict each other never end. Default 256.
+    /// The number of groups of other nodes whose leaders a node remembers, beside those of the site: from 1, and
+    /// at least as many maps as it asks at once, for questions that evict each other never end. Default 256.
     pub leader_hints: u16,
 }
 

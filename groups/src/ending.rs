@@ -455,9 +455,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let own = own.filter(|it| it.number > 0);
         let own = own.or_else(|| self.marks.get(&group).map(|it| &**it));
         let hint = self.leader_hints.get(group);
-        let hinted = hint.filter(|it| it.last_number() < end && it.is_behind(self.mark(group)));
+        let is_later = |number: u64| self.mark(group) < number && number < end;
+        let hinted = hint.filter(|it| is_later(it.last_number()));
         let (number, members) = match (hinted, own) {
-            (Some(hint), _) => (hint.last_number(), hint.members.iter().copied().collect()),
+            (Some(hint), _) => {
+                let members = hint.last_members().iter().copied();
+                (hint.last_number(), members.collect())
+            }
             (None, Some(own)) => (own.number, own.members().map(|it| it.member).collect()),
             (None, None) => (0, List::new()),
         };

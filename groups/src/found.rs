@@ -65,6 +65,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             asks: PhantomData,
             rules: Rules::default(),
         };
+        groups.hint_at_all();
         groups.found_all()?;
         let (needed, limit) = (groups.parts.len(), config.groups);
         match needed > limit.into() {

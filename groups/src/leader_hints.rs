@@ -21,6 +21,8 @@ pub(crate) struct Hint<P> {
     number: u64,
     pub(crate) leader: Option<NodeId>,
     pub(crate) members: Vec<Member>,
+    /// The latest configuration of all that others sent, also if later hints are guesses.
+    latest: (u64, Vec<Member>),
     /// The number of epochs that began since it arrived, up to [`OLD`].
     epochs: u8,
     /// The number of rounds of questions since an answer from the group, up to [`LOST`].
@@ -41,6 +43,7 @@ impl<P> Hint<P> {
             number: 0,
             leader: None,
             members: Vec::new(),
+            latest: (0, Vec::new()),
             epochs: 0,
             unanswered: 0,
             asked: VecDeque::new(),
@@ -79,6 +82,9 @@ impl<P> Hint<P> {
         self.number = number;
         self.epochs = 0;
         self.members = members.to_vec();
+        if number > self.latest.0 {
+            self.latest = (number, self.members.clone());
+        }
         self.leader = leader.or(self.leader);
         match is_news {
             // The questions go on at once, and not when they are asked again.
@@ -109,9 +115,14 @@ impl<P> Hint<P> {
         }
     }
 
-    /// The number that others sent, also where it does not count any more.
+    /// The highest number that others sent, also if it does not count any more.
     pub(crate) const fn last_number(&self) -> u64 {
-        self.number
+        self.latest.0
+    }
+
+    /// The members of the configuration with that number.
+    pub(crate) fn last_members(&self) -> &[Member] {
+        &self.latest.1
     }
 
     /// Returns true if its configuration is later than this one, as the sender claimed.
@@ -217,9 +228,10 @@ impl<P> LeaderHints<P> {
     /// Returns true if no part has grown beyond its limit.
     #[cfg(feature = "check")]
     pub(crate) fn is_bounded(&self, members: usize) -> bool {
-        let is_bounded =
-            |it: &Entry<P>| it.hint.asked.len() <= QUESTIONS && it.hint.members.len() <= members;
-        self.entries.len() <= self.limit && self.entries.values().all(is_bounded)
+        let is_bounded = |it: &Hint<P>| {
+            it.asked.len() <= QUESTIONS && it.members.len().max(it.latest.1.len()) <= members
+        };
+        self.entries.len() <= self.limit && self.entries.values().all(|it| is_bounded(&it.hint))
     }
 
     fn take(&mut self, group: GroupId) -> Option<Hint<P>> {

@@ -225,7 +225,8 @@
 //! A host that stores carries out effects after it has stored the facts before them, through a
 //! [`Barrier`](selvedge_core::durable::Barrier): [`Event::Fact`], which
 //! [`Durable::fact`](selvedge_core::durable::Durable::fact) finds. In its next life, with an
-//! incarnation of its own, the node begins with [`Start::Fresh`] again and
+//! incarnation of its own, the node begins with [`Start::Fresh`] again (with [`Start::Restarted`] if the life in
+//! which it began to store did) and
 //! [folds](selvedge_core::durable::Durable::fold) all facts before the first input. Facts of
 //! different groups are independent, and [`Groups::stored`] has few facts that stand for all so
 //! far. They belong to the plan of generation 0; nodes with another one refuse them.

@@ -204,6 +204,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         *peer = Some(Peer::next(*peer, incarnation, has_ended));
         if !has_ended {
             self.report_spared(member);
+            self.wake_registry(&[member.id]);
         }
         if !has_ended && S::HAS_REGISTRY {
             if !self.has_site() {

@@ -205,19 +205,24 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.report_lost_to(leader);
     }
 
-    /// Has the others found the registry, at a founder that has lost its memory. If all restarted one after
+    /// Asks these nodes to found the registry, at a founder that has lost its memory. If all restarted one after
     /// another, none would be left that may found it.
-    pub(crate) fn wake_registry(&mut self) {
+    pub(crate) fn wake_registry(&mut self, nodes: &[NodeId]) {
         let group = GroupId::REGISTRY;
         let is_first = S::HAS_REGISTRY && self.has_site() && self.generation() == 0;
-        if !is_first || self.start == Start::Fresh || self.parts.contains_key(&group) {
+        let hint = self.leader_hints.get(group);
+        let is_there = self.parts.contains_key(&group)
+            || self.was_in(group)
+            || hint.is_some_and(|it| it.last_number() > 0);
+        if !is_first || self.start == Start::Fresh || is_there {
             return;
         }
         let founders = self.founders(group);
         if !founders.contains(&self.me.id) {
             return;
         }
-        for to in founders.into_iter().filter(|it| *it != self.me.id) {
+        let others = founders.into_iter().filter(|it| *it != self.me.id);
+        for to in others.filter(|it| nodes.contains(it)) {
             let find = Item::Find { group, lost: 0 };
             self.posted.0.push((self.latest(to), find));
         }
@@ -244,7 +249,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let place = self.whereabouts(GroupId::REGISTRY);
             return self.posted.0.extend(place.map(|it| (from, it)));
         }
-        if !S::exists(&self.site, group) || group == GroupId::REGISTRY {
+        if group == GroupId::REGISTRY {
+            let place = self.whereabouts(group);
+            return self.posted.0.extend(place.map(|it| (from, it)));
+        }
+        if !S::exists(&self.site, group) {
             return; // Its site has the group, perhaps, and this one not yet.
         }
         let births = self.registry().map_or(0, |it| it.births().len());
@@ -392,7 +401,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let next = self.registrar.due.iter().take(AT_ONCE);
         let groups: Vec<GroupId> = next.map(|it| *it.0).collect();
         for (group, chosen) in self.choose_founders(&groups) {
-            let lost = self.registrar.due.get(&group).copied().unwrap_or_default();
+            // A step of the registry may have changed the site, or ended this node's lead.
+            let Some(&lost) = self.registrar.due.get(&group) else {
+                continue;
+            };
             let present = self.registry().and_then(|it| it.birth(group));
             let present = present.map_or(0, |it| it.number);
             let number = match lost {
@@ -513,7 +525,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
-        if present > 0 && instance(present) < instance(birth.number) {
+        let is_former = present > 0 && instance(present) < instance(birth.number);
+        if is_former {
             self.leave(group, cx);
         }
         let own = self.mark(group);
@@ -522,7 +535,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             true => own,
             false => self.latest_number(group),
         };
-        if known < birth.number && instance(birth.number) > 0 {
+        if is_former || known < birth.number && instance(birth.number) > 0 {
             self.registrar.lost.remove(&group);
             cx.event(Event::BegunAnew(group));
         }

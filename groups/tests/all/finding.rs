@@ -247,7 +247,8 @@ fn what_was_asked_last_goes_on_once_when_the_leader_is_known() {
 #[test]
 fn hints_of_as_many_groups_are_kept_as_there_is_room_for() {
     let id = others(LATER)[0];
-    let config = config().with_leader_hints(2);
+    // The site has one group.
+    let config = config().with_leader_hints(1);
     let mut node = One::of(machine(life(id, 0), NODES, config, Start::Restarted));
     let from = life(others(LATER)[1], 0);
     let groups = [11, 12, 13].map(GroupId);

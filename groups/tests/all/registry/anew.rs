@@ -87,6 +87,45 @@ fn a_group_whose_last_members_have_all_lost_their_memory_begins_anew_by_itself()
     assert_eq!(town.set(FIRST), 1 << 5);
 }
 
+/// Nodes that asked in vain send each other guesses, and remember the last members all the same.
+#[test]
+fn a_group_that_was_long_away_and_lost_its_memory_begins_anew_by_itself() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let land = land.next();
+    town.change(1, &land);
+    town.run(Span::secs(5));
+    town.ask(1, FIRST, 1);
+    let away = members(&town, FIRST);
+    let others: Vec<u64> = (1..=7).filter(|it| !away.contains(it)).collect();
+    for id in &others {
+        town.ask(*id, FIRST, 2);
+    }
+    for id in &away {
+        town.stop(*id);
+    }
+    for number in 2..=5 {
+        for _ in 0..6 {
+            for id in &others {
+                let (group, payload) = (FIRST, 3);
+                town.input(*id, Input::Command(Command::Ask { group, payload }));
+            }
+            town.run(Span::secs(1));
+        }
+        epochs(&mut town, number..=number);
+    }
+    for id in away {
+        town.facts.remove(&id);
+        town.start(life(id, 2), &land, Start::Restarted);
+    }
+    town.run(Span::secs(5));
+    epochs(&mut town, 6..=9);
+    assert!(has_begun_anew(&town, FIRST));
+    town.ask(1, FIRST, 5);
+    assert_eq!(town.set(FIRST) & 1 << 5, 1 << 5);
+}
+
 /// Each node learns of it once, and none reports a loss later.
 #[test]
 fn a_group_that_has_begun_anew_is_reported_no_more() {
@@ -477,6 +516,8 @@ fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions, usize) {
     let mut town = Town::new(&land);
     town.loss = loss;
     let mut lives = [1_u32; 8];
+    // A node that lost its memory founds nothing in later lives.
+    let mut starts = [Start::Fresh; 8];
     let mut forgets = 0;
     let mut epoch = 1;
     town.run(Span::secs(1));
@@ -486,12 +527,13 @@ fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions, usize) {
             Fault::Forgets(id) if forgets < 3 && town.nodes.contains_key(&id) => {
                 forgets += 1;
                 lives[id as usize] += 1;
+                starts[id as usize] = Start::Restarted;
                 forget(&mut town, id, lives[id as usize], &land);
             }
             Fault::Stops(id) if town.nodes.contains_key(&id) => town.stop(id),
             Fault::Starts(id) if !town.nodes.contains_key(&id) => {
                 lives[id as usize] += 1;
-                town.start(life(id, lives[id as usize]), &land, Start::Fresh);
+                town.start(life(id, lives[id as usize]), &land, starts[id as usize]);
             }
             Fault::Cut(id) => {
                 town.cut.insert(id);
@@ -527,7 +569,7 @@ fn suffer(faults: &[Fault], loss: u64) -> (Town, Decisions, usize) {
     for id in 1..=7 {
         if !town.nodes.contains_key(&id) {
             lives[id as usize] += 1;
-            town.start(life(id, lives[id as usize]), &land, Start::Fresh);
+            town.start(life(id, lives[id as usize]), &land, starts[id as usize]);
         }
         let me = town.nodes[&id].machine().me();
         for other in (1..=7).filter(|it| *it != id) {
