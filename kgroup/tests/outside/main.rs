@@ -103,7 +103,7 @@ fn seeds() -> std::ops::Range<u64> {
 const FOUND: [(Break, &[u64], &[&str]); 7] = [
     (
         Break::Memory,
-        &[0, 5, 7, 8],
+        &[0, 5, 70],
         &[
             "two states",
             "execute at once",
@@ -123,7 +123,7 @@ const FOUND: [(Break, &[u64], &[&str]); 7] = [
         ],
     ),
     (Break::ShortFrames, &[2], &["a frame of"]),
-    (Break::Cut, &[1], &["no end"]),
+    (Break::Cut, &[0], &["no end"]),
     (
         Break::Answers,
         &[0, 3],
