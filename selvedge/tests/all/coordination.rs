@@ -305,7 +305,7 @@ fn greeting(site: &Site) -> Message {
         group: Site::routine(0),
         number: 0,
         leader: None,
-        members: [NodeId(2)].into_iter().collect(),
+        members: [member(2)].into_iter().collect(),
     };
     Message::Groups(kgroup::Message {
         plan: site.plan().unwrap().digest(),
