@@ -4,6 +4,7 @@ mod claims;
 mod commands;
 mod edits;
 mod locks;
+mod reclaiming;
 mod reports;
 mod sleeping;
 mod turns;

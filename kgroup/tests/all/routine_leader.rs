@@ -3,6 +3,7 @@
 mod define;
 mod late;
 mod locks;
+mod progress;
 mod times;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ struct Bench {
     notified: Vec<Answer>,
     events: Vec<RoutineEvent>,
     armed: BTreeMap<RoutineTimer, Span>,
+    reads: Vec<u64>,
 }
 
 impl Bench {
@@ -48,6 +50,7 @@ impl Bench {
             notified: vec![],
             events: vec![],
             armed: BTreeMap::new(),
+            reads: vec![],
         };
         bench.step(|leader, state, out| leader.on_leads(state, out));
         bench
@@ -76,7 +79,8 @@ impl Bench {
                     self.armed.remove(&timer);
                 }
                 Effect::Event(event) => self.events.push(event),
-                Effect::Read(_) | Effect::Inform { .. } => panic!("{effect:?}"),
+                Effect::Read(number) => self.reads.push(number),
+                Effect::Inform { .. } => panic!("{effect:?}"),
             }
         }
     }
