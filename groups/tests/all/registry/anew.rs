@@ -9,6 +9,10 @@ use super::town::{Change, Held, Land, Machine, Town};
 use super::{FIRST, MAP};
 use crate::mesh::*;
 
+mod answers;
+mod reports;
+mod rounds;
+
 fn members(town: &Town, group: GroupId) -> Vec<u64> {
     let latest = town
         .nodes
@@ -256,20 +260,6 @@ fn a_beginning_of_another_generation_is_not_registered() {
     assert_eq!(registry.birth(FIRST), None);
     registry.apply(&birth(0));
     assert!(registry.birth(FIRST).is_some());
-}
-
-#[test]
-fn a_map_does_not_begin_anew_by_itself() {
-    let land = Land::first(7, &[]);
-    let mut town = Town::new(&land);
-    town.run(Span::secs(2));
-    town.ask(1, MAP, 1);
-    for id in members(&town, MAP) {
-        forget(&mut town, id, 2, &land);
-    }
-    town.run(Span::secs(5));
-    epochs(&mut town, 2..=6);
-    assert!(town.leaders(MAP).is_empty());
 }
 
 /// Nodes that are away may go on elsewhere, until the site has them no more.
