@@ -136,7 +136,7 @@ fn a_routine_without_a_definition_leaves_a_question_unanswered() {
         since: 7,
     };
     bench.step(|leader, state, out| leader.on_asked(state, ASKER, &request, out));
-    assert_eq!(bench.reads, []);
+    assert!(bench.reads.is_empty());
     bench.state = defined;
     let number = asks(&mut bench, 1);
     assert!(reads(&mut bench, number).is_some(), "it is asked again");

@@ -131,7 +131,7 @@ fn a_holder_whose_routine_names_the_device_no_more_is_asked_and_released() {
     let (one, two) = (claim(1, 5), claim(2, 5));
     anew.passes_to(one);
     anew.lock(two);
-    assert_eq!(anew.asked(), []);
+    assert!(anew.asked().is_empty());
     anew.plan.named = vec![2];
     assert_eq!(anew.asked(), [1]);
     // A run that goes on keeps it, and nothing else releases it.
@@ -146,7 +146,7 @@ fn a_holder_whose_routine_names_the_device_no_more_is_asked_and_released() {
     assert_eq!(anew.asked(), [1]);
     let passed = anew.answer(1, Progress::Over { claim: one });
     assert!(passed.contains(&notify(HERE, granted(two))), "{passed:?}");
-    assert_eq!(anew.asked(), []);
+    assert!(anew.asked().is_empty());
     // By now that one has no run either.
     anew.plan.named = vec![1];
     anew.rests(2, 5);
