@@ -355,7 +355,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              30 s later; others learn of either {} ms after it. A group answers when it decides within {} s on the state that one of its devices takes. \
              {:.0}% of the groups lose f + 1 members, by hash {:.0}%; they answer again {:.1} s after the return, median, and {:.1} s at most. With f gone that return \
              without facts it is {}. By hash: {}. The paper counts members that are up, and not what they remember: without facts a group of which f + 1 members \
-             forgot does not answer again, for the others cannot know what was decided (erratum G3); its site needs a new generation. Holds when, from {} s after either \
+             forgot does not answer again, for the others cannot know what was decided (erratum G3), until it begins anew in a later epoch. Holds when, from {} s after either \
              on, exactly those groups answer, in each trial.",
             PAPER.failures,
             near.first()?.victims,
