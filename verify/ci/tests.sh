@@ -33,7 +33,6 @@ release() {
 no_std() {
     (
         cd verify/no_std
-        unset CARGO_PROFILE_RELEASE_LTO
         export CARGO_TARGET_DIR=$target/no_std
         cargo fmt --all --check
         cargo clippy --locked --release --quiet -- -D warnings
@@ -44,7 +43,6 @@ no_std() {
 # The flash of each protocol on a device is within its budget.
 flash() {
     (
-        unset CARGO_PROFILE_RELEASE_LTO
         export CARGO_TARGET_DIR=$target/flash
         verify/no_std/flash/measure
     )
