@@ -31,8 +31,8 @@ pub struct Config {
     /// The most groups in which a node is: from 1. It refuses further ones, and counts them.
     /// Default 1,024.
     pub groups: u16,
-    /// The number of groups of other nodes whose leaders a node remembers, beside those of the site: from 1, and
-    /// at least as many maps as it asks at once, for questions that evict each other never end. Default 256.
+    /// The most maps of which a node remembers the leader without being a member: from 1, and at least as many as
+    /// it asks at once, for questions that evict each other never end. Groups of the site do not count. Default 256.
     pub leader_hints: u16,
 }
 

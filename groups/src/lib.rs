@@ -263,6 +263,7 @@ extern crate alloc;
 extern crate std;
 
 mod adopt;
+mod born;
 mod change;
 #[cfg(feature = "check")]
 pub mod check;

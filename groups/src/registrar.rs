@@ -15,16 +15,15 @@ use alloc::vec::Vec;
 use core::mem;
 
 use selvedge_core::{Context, Input, Member, NodeId, Span};
-use selvedge_replica::{Command, Configuration, Replica, Voter};
+use selvedge_replica::{Command, Configuration, Replica};
 
 use crate::ending::Ending;
 use crate::founders::Call;
 use crate::leader_hints::{Hint, OLD};
-use crate::part::Part;
 use crate::propose::Proposal;
 use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, first_number, instance};
 use crate::state::Carried;
-use crate::{Begins, Event, GroupId, Groups, Item, Reject, Start, Timer};
+use crate::{Begins, GroupId, Groups, Item, Reject, Start, Timer};
 
 /// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
 const FINDERS: usize = 256;
@@ -93,6 +92,14 @@ impl Registrar {
     /// The leader of a group is known.
     pub(crate) fn on_found(&mut self, group: GroupId) {
         if self.finding.get(&group) == Some(&0) {
+            self.finding.remove(&group);
+        }
+    }
+
+    /// The first members of a group are known.
+    pub(crate) fn on_born(&mut self, group: GroupId, number: u64) {
+        let is_found = |lost: &u64| *lost == 0 || instance(number) > instance(*lost);
+        if self.finding.get(&group).is_some_and(is_found) {
             self.finding.remove(&group);
         }
     }
@@ -286,7 +293,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.arm_registry(Span::ZERO, cx);
     }
 
-    /// Begins a group anew after this configuration, the last one that it may have had.
+    /// Registers another beginning of a group, after this last configuration.
     pub(crate) fn begin_after(&mut self, group: GroupId, last: u64, cx: &mut Context<'_, Self>) {
         let due = self.registrar.due.entry(group).or_default();
         *due = last.max(*due);
@@ -499,116 +506,5 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 self.on_born(self.me, group, birth, cx);
             }
         }
-    }
-
-    /// Handles the beginning of a group, by a decision of the registry.
-    pub(crate) fn on_born(
-        &mut self,
-        from: Member,
-        group: GroupId,
-        birth: Birth,
-        cx: &mut Context<'_, Self>,
-    ) {
-        let is_known = birth
-            .founders
-            .iter()
-            .all(|it| self.plan.place(it.id).is_some());
-        let is_right = (1..=Configuration::NUMBER_MAX).contains(&birth.number) && is_known;
-        if !is_right || !S::exists(&self.site, group) || group == GroupId::REGISTRY {
-            self.counters.0.refused += 1;
-            return;
-        }
-        self.received(GroupId::REGISTRY, from);
-        let is_found = |lost: &u64| *lost == 0 || instance(birth.number) > instance(*lost);
-        if self.registrar.finding.get(&group).is_some_and(is_found) {
-            self.registrar.finding.remove(&group);
-        }
-        let present = self.parts.get(&group);
-        let present = present.map_or(0, |it| it.replica.configuration().number);
-        let is_former = present > 0 && instance(present) < instance(birth.number);
-        if is_former {
-            self.leave(group, cx);
-        }
-        let own = self.mark(group);
-        let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
-        let known = match is_founder {
-            true => own,
-            false => self.latest_number(group),
-        };
-        if is_former || known < birth.number && instance(birth.number) > 0 {
-            self.registrar.lost.remove(&group);
-            cx.event(Event::BegunAnew(group));
-        }
-        if own < birth.number && is_founder {
-            self.begin_born(group, &birth, cx);
-        } else if own < birth.number {
-            self.on_where(group, birth.number, None, &birth.founders, cx);
-            self.ask_founders(group, &birth.founders);
-        }
-        if is_founder && from.id != self.me.id {
-            let place = self.whereabouts(group);
-            self.posted.0.extend(place.map(|it| (from, it)));
-        }
-    }
-
-    /// The number of the last configuration of a group that this node knows as a member, or of its
-    /// promise to take part in no earlier one, or 0.
-    pub(crate) fn mark(&self, group: GroupId) -> u64 {
-        let part = self.parts.get(&group);
-        let own = part.map_or(0, |it| it.replica.configuration().number);
-        let mark = self.marks.get(&group).map_or(0, |it| it.number);
-        let ended = self.ended.get(&group).copied().unwrap_or_default();
-        own.max(mark).max(ended)
-    }
-
-    /// The highest number of a configuration of a group that this node knows, also from others.
-    pub(crate) fn latest_number(&self, group: GroupId) -> u64 {
-        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
-        self.mark(group).max(hinted)
-    }
-
-    /// Returns true if it is this node in a life whose memory this life has.
-    fn is_own_life(&self, named: Member) -> bool {
-        let has_memory = named.incarnation.is_within(self.since, self.me.incarnation);
-        named.id == self.me.id && (has_memory || self.rules.founders_in_any_life())
-    }
-
-    fn begin_born(&mut self, group: GroupId, birth: &Birth, cx: &mut Context<'_, Self>) {
-        let Ok(Some(replica)) = self.born(group, birth) else {
-            self.counters.0.refused += 1; // Its members are too many, or one twice.
-            return;
-        };
-        // A part that knows of no configuration has voted nowhere.
-        if let Some(part) = self.parts.remove(&group) {
-            self.disarm(group, &part, cx);
-        } else if self.parts.len() >= self.config.groups.into() {
-            self.counters.0.no_room += 1;
-            return;
-        }
-        self.parts.insert(group, Part::new(replica));
-        self.begin_to_store(group, cx);
-        self.introduce(group, cx);
-        self.look_after(group, cx);
-    }
-
-    fn born(&self, group: GroupId, birth: &Birth) -> Result<Option<Replica<S>>, Reject> {
-        let before = instance(birth.number);
-        let Some(state) = S::begin_later(&self.site, group, before, birth.generation) else {
-            return Ok(None);
-        };
-        let voters = birth.founders.iter().copied().map(Voter::new);
-        let first = Configuration {
-            number: birth.number,
-            frame_budget: self.plan.replica_budget(),
-            ..Configuration::new(voters)
-        };
-        let named = birth.founders.iter().find(|it| it.id == self.me.id);
-        let in_any_life = named.filter(|_| self.rules.founders_in_any_life());
-        let since = in_any_life.copied().unwrap_or(Member {
-            incarnation: self.since,
-            ..self.me
-        });
-        let replica = Replica::born(self.me, self.config.replica, since, first, state);
-        replica.map(Some).map_err(|it| Reject::Founding(group, it))
     }
 }

@@ -194,7 +194,7 @@ impl Rounds {
         self.run_with(span, |it| Some(item(life, it, answer(it)?)));
     }
 
-    /// The numbers of rounds that bind nobody, and of those that bind.
+    /// The numbers of the trial rounds, and of the binding rounds.
     fn counts(&self) -> (usize, usize) {
         let binding = self.rounds.iter().filter(|it| it.0).count();
         (self.rounds.len() - binding, binding)

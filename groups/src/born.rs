@@ -1,0 +1,123 @@
+//! A node's part in a group that the registry begins, or begins anew.
+//!
+//! A founder takes part only if the decision names it in a life that its memory covers: so a node that lost
+//! its memory founds nothing twice.
+
+use selvedge_core::{Context, Member};
+use selvedge_replica::{Configuration, Replica, Voter};
+
+use crate::leader_hints::Hint;
+use crate::part::Part;
+use crate::registry::{Birth, instance};
+use crate::state::Carried;
+use crate::{Begins, Event, GroupId, Groups, Reject};
+
+impl<S: Begins, P: Carried> Groups<S, P> {
+    /// Handles the beginning of a group, by a decision of the registry.
+    pub(crate) fn on_born(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        birth: Birth,
+        cx: &mut Context<'_, Self>,
+    ) {
+        let is_known = birth
+            .founders
+            .iter()
+            .all(|it| self.plan.place(it.id).is_some());
+        let is_right = (1..=Configuration::NUMBER_MAX).contains(&birth.number) && is_known;
+        if !is_right || !S::exists(&self.site, group) || group == GroupId::REGISTRY {
+            self.counters.0.refused += 1;
+            return;
+        }
+        self.received(GroupId::REGISTRY, from);
+        self.registrar.on_born(group, birth.number);
+        let present = self.parts.get(&group);
+        let present = present.map_or(0, |it| it.replica.configuration().number);
+        let is_former = present > 0 && instance(present) < instance(birth.number);
+        if is_former {
+            self.leave(group, cx);
+        }
+        let own = self.mark(group);
+        let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
+        let known = match is_founder {
+            true => own,
+            false => self.latest_number(group),
+        };
+        if is_former || known < birth.number && instance(birth.number) > 0 {
+            self.registrar.lost.remove(&group);
+            cx.event(Event::BegunAnew(group));
+        }
+        if own < birth.number && is_founder {
+            self.begin_born(group, &birth, cx);
+        } else if own < birth.number {
+            self.on_where(group, birth.number, None, &birth.founders, cx);
+            self.ask_founders(group, &birth.founders);
+        }
+        if is_founder && from.id != self.me.id {
+            let place = self.whereabouts(group);
+            self.posted.0.extend(place.map(|it| (from, it)));
+        }
+    }
+
+    /// The number of the last configuration of a group that this node knows as a member, or of its
+    /// promise to take part in no earlier one, or 0.
+    pub(crate) fn mark(&self, group: GroupId) -> u64 {
+        let part = self.parts.get(&group);
+        let own = part.map_or(0, |it| it.replica.configuration().number);
+        let mark = self.marks.get(&group).map_or(0, |it| it.number);
+        let ended = self.ended.get(&group).copied().unwrap_or_default();
+        own.max(mark).max(ended)
+    }
+
+    /// The highest number of a configuration of a group that this node knows, also from others.
+    pub(crate) fn latest_number(&self, group: GroupId) -> u64 {
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
+        self.mark(group).max(hinted)
+    }
+
+    /// Returns true if it is this node in a life whose memory this life has.
+    fn is_own_life(&self, named: Member) -> bool {
+        let has_memory = named.incarnation.is_within(self.since, self.me.incarnation);
+        named.id == self.me.id && (has_memory || self.rules.founders_in_any_life())
+    }
+
+    fn begin_born(&mut self, group: GroupId, birth: &Birth, cx: &mut Context<'_, Self>) {
+        let Ok(Some(replica)) = self.born(group, birth) else {
+            self.counters.0.refused += 1; // Its members are too many, or one twice.
+            return;
+        };
+        // A part that knows of no configuration has voted nowhere.
+        if let Some(part) = self.parts.remove(&group) {
+            self.disarm(group, &part, cx);
+        } else if self.parts.len() >= self.config.groups.into() {
+            self.counters.0.no_room += 1;
+            return;
+        }
+        self.parts.insert(group, Part::new(replica));
+        self.begin_to_store(group, cx);
+        self.introduce(group, cx);
+        self.look_after(group, cx);
+    }
+
+    fn born(&self, group: GroupId, birth: &Birth) -> Result<Option<Replica<S>>, Reject> {
+        let before = instance(birth.number);
+        let Some(state) = S::begin_later(&self.site, group, before, birth.generation) else {
+            return Ok(None);
+        };
+        let voters = birth.founders.iter().copied().map(Voter::new);
+        let first = Configuration {
+            number: birth.number,
+            frame_budget: self.plan.replica_budget(),
+            ..Configuration::new(voters)
+        };
+        let named = birth.founders.iter().find(|it| it.id == self.me.id);
+        let in_any_life = named.filter(|_| self.rules.founders_in_any_life());
+        let since = in_any_life.copied().unwrap_or(Member {
+            incarnation: self.since,
+            ..self.me
+        });
+        let replica = Replica::born(self.me, self.config.replica, since, first, state);
+        replica.map(Some).map_err(|it| Reject::Founding(group, it))
+    }
+}
