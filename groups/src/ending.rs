@@ -157,7 +157,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let has_leader = |hint: &Hint<P>| {
             let is_recent = hint.epochs() < OLD && hint.unanswered() <= UNANSWERED;
-            is_recent && hint.leader.is_some() && hint.last_number() > 0
+            is_recent && hint.leader.is_some() && hint.is_behind(0)
         };
         let all = S::groups(&self.site).into_iter();
         let all = all.filter(|it| self.may_begin_anew(*it));

@@ -90,7 +90,7 @@
 //! The registry is one group more, of up to 15 members, for a state with
 //! [`Begins::HAS_REGISTRY`]. Its state is a [`Registry`](registry::Registry): the encoded site of
 //! the present generation, and the first members of each group that generation 0 does not found.
-//! It begins when it is first needed, or one of its founders has lost its memory.
+//! It begins when it is first needed, or one of its founders has lost its memory and reaches another one that still may found it.
 //!
 //! [`Command::ChangeSite`] sends a site to it part by part, since a site is longer than a frame, and
 //! commits it as a whole, if no other one was decided meanwhile. Each message names the generation of
@@ -243,7 +243,7 @@
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, and a decision of the registry |
-//! | a group that is reported as lost, in each epoch | up to 3 messages to each node of the site and 3 answers; a question without an answer is repeated up to 7 times |
+//! | a group that is reported as lost, in each epoch | 6 reports by each node that finds it so, and for each of them up to 3 messages to each node of the site, with their answers; a question without an answer is repeated up to 7 times |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!
 //! # Features

@@ -220,7 +220,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hint = self.leader_hints.get(group);
         let is_there = self.parts.contains_key(&group)
             || self.was_in(group)
-            || hint.is_some_and(|it| it.last_number() > 0);
+            || hint.is_some_and(|it| it.number() > 0);
         if !is_first || self.start == Start::Fresh || is_there {
             return;
         }
@@ -271,6 +271,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         let known = birth.as_ref().map_or(0, |it| it.number);
+        if instance(lost) > instance(known) {
+            // The registry has decided all beginnings: nobody can know a later one.
+            self.counters.0.refused += 1;
+            return;
+        }
         let is_anew = lost > 0 && instance(lost) >= instance(known);
         match birth {
             Some(birth) if !is_anew => {

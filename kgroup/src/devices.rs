@@ -44,7 +44,7 @@
 //!
 //! | subject | for such a device |
 //! |---|---|
-//! | up or down | down when it has not reported for [`misses`](Config::misses) + 1 intervals, and up again with its next report. The timers of leaders count, and the group decides the sum ([`Devices::silent`]), which is never more than the time that has passed; each leader adds at least a third of the time for which it leads, once that is longer than the first interval |
+//! | up or down | down when it has not reported for [`misses`](Config::misses) + 1 intervals, and up again with its next report. The timers of leaders count, and the group decides the sum ([`Devices::silent`]), which is never more than the time that has passed; a leader that stops loses the interval that it has not finished |
 //! | a command | proposed when the device reports, and given when it is decided. One command for each report: a device that listens for longer reports again after each command. While it waits, each request of the routine's leader is answered by [`Answer::Asleep`](crate::Answer::Asleep), and the leader waits for another whole timeout |
 //! | a command to a device that is down | fails at once, and so does one that waited. So a routine waits for `misses` + 1 intervals at most, and twice as long where leaders change |
 //! | a command of a former leader | taken over, and given again where its [`Delivery`] allows, when the device reports |
@@ -63,8 +63,8 @@
 //! Leaders have no common clock, and each may lead for a short time only. So the group decides how long
 //! the device was held ([`Act::waited`]). A leader starts its clock when it applies the decision that the
 //! turn is its own, adds the time that was decided before, and proposes the sum after intervals that
-//! double. The sum is never more than the time that has passed, and each leader adds at least a third of the
-//! time for which it led, once that is longer than the first interval. A command is given again in its first two turns only, and never after its
+//! double. The sum is never more than the time that has passed, and a leader that stops loses the interval that it
+//! has not finished. A command is given again in its first two turns only, and never after its
 //! outcome is decided, so the hold restarts at most twice.
 //!
 //! # Clusters that begin anew

@@ -319,7 +319,7 @@ fn a_device_that_wakes_no_more_goes_down_once_and_up_once_when_it_returns() {
     house.assert_sessions();
 }
 
-/// It counts on from the time that the group has decided: at least half, and no more than has passed.
+/// It counts on from the time that the group has decided, which is no more than has passed.
 #[test]
 fn a_new_leader_does_not_count_a_device_as_down_too_early() {
     let mut house = House::new(6, Some(INTERVAL), vec![]);
