@@ -8,7 +8,7 @@ use selvedge_replica::{Configuration, Replica, Voter};
 
 use crate::leader_hints::Hint;
 use crate::part::Part;
-use crate::registry::{Birth, instance};
+use crate::registry::{Birth, first_number, instance};
 use crate::state::Carried;
 use crate::{Begins, Event, GroupId, Groups, Reject};
 
@@ -34,21 +34,13 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.registrar.on_born(group, birth.number);
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
-        let is_former = present > 0 && instance(present) < instance(birth.number);
-        if is_former {
+        if present > 0 && instance(present) < instance(birth.number) {
             self.leave(group, cx);
         }
         let own = self.mark(group);
         let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
-        let known = match is_founder {
-            true => own,
-            false => self.latest_number(group),
-        };
-        if is_former || known < birth.number && instance(birth.number) > 0 {
-            self.registrar.lost.remove(&group);
-            cx.event(Event::BegunAnew(group));
-        }
         if own < birth.number && is_founder {
+            self.note_begun(group, birth.number, cx);
             self.begin_born(group, &birth, cx);
         } else if own < birth.number {
             self.on_where(group, birth.number, None, &birth.founders, cx);
@@ -57,6 +49,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if is_founder && from.id != self.me.id {
             let place = self.whereabouts(group);
             self.posted.0.extend(place.map(|it| (from, it)));
+        }
+    }
+
+    /// Reports that a group has begun anew, if this number is the first one of its beginning that this node learns.
+    pub(crate) fn note_begun(&mut self, group: GroupId, number: u64, cx: &mut Context<'_, Self>) {
+        let before = instance(number);
+        if S::HAS_REGISTRY && before > 0 && self.latest_number(group) < first_number(before) {
+            self.registrar.lost.remove(&group);
+            cx.event(Event::BegunAnew(group));
         }
     }
 

@@ -10,7 +10,7 @@ use crate::ending::Known;
 use crate::leader_hints::Hint;
 use crate::registry::instance;
 use crate::state::{Carried, Peer};
-use crate::{Begins, Event, Groups, Item, Message, Misbehaviour, Reject};
+use crate::{Begins, Groups, Item, Message, Misbehaviour, Reject};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Takes a message of another node, or the part of it that is of use here.
@@ -223,7 +223,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
         if present > 0 && instance(number) > instance(present) {
-            cx.event(Event::BegunAnew(group));
+            self.note_begun(group, number, cx);
             self.leave(group, cx);
         }
         !self.parts.contains_key(&group) && !S::exists(&self.site, group)

@@ -215,6 +215,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.counters.0.refused += 1;
             return;
         }
+        self.note_begun(group, number, cx);
         let leader = leader.filter(|it| *it != self.me.id);
         let before = self.leader_hints.get(group).and_then(|it| it.leader);
         let is_news = leader != before;
