@@ -18,7 +18,7 @@ use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_fuzz::{TARGETS, Target, seeds};
 
 const SEED: u64 = 0x5e1f_ed6e;
-const MADE: usize = 5_000;
+const MADE: usize = 1_000;
 const LONGEST: u64 = 512;
 
 #[test]

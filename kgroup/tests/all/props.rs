@@ -7,7 +7,7 @@ use selvedge_sim::histories;
 use selvedge_sim::histories::seeds;
 
 /// The number of cases, unless the environment sets another one.
-const LISTS: u64 = 250;
+const LISTS: u64 = 120;
 
 fn list(seed: u64) -> Vec<u8> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -50,7 +50,7 @@ fn maps_keep_the_promises_of_the_page() {
 
 #[test]
 fn buildings_keep_the_promises_of_the_page() {
-    let (ran, all) = run(Kind::Buildings, 20);
+    let (ran, all) = run(Kind::Buildings, 12);
     if ran >= 10 {
         assert!(all.commands > ran && all.reports > ran && all.triggers > ran);
         assert!(all.changed > ran && all.read > ran && all.restarts > ran / 4);

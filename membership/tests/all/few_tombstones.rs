@@ -137,7 +137,7 @@ impl Course {
 #[test]
 fn the_dead_end_where_few_of_them_are_remembered() {
     let longest = Cell::new(0);
-    histories(0..120, |seed| {
+    histories(0..40, |seed| {
         longest.set(longest.get().max(Course::new(seed).run()));
     });
     println!("after {} periods at most", longest.get());

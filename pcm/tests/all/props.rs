@@ -7,7 +7,7 @@ use selvedge_sim::histories;
 use selvedge_sim::histories::seeds;
 
 /// The number of lists that run by default.
-const LISTS: u64 = 1_500;
+const LISTS: u64 = 500;
 
 fn list(seed: u64) -> Vec<u8> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -10,6 +10,8 @@
     reason = "a test fails by panicking"
 )]
 
+use core::iter;
+
 use chacha20::ChaCha8Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 use selvedge_safehome::check::operations::{Summary, run_under};
@@ -129,26 +131,27 @@ fn routines_that_did_nothing_keep_no_order() {
 /// Each rule of the paper that breaks a promise is seen to do so.
 #[test]
 fn a_broken_rule_is_noticed() {
-    for rule in [
-        Published::DirectOrder,
-        Published::DrainsNothing,
-        Published::RevokesInFlight,
-        Published::ReadsUncommitted,
-        Published::FreeRollback,
-        Published::Compacts,
-        Published::TouchedIsWritten,
-        Published::ForgetsRollback,
-        Published::TargetAtAbort,
-        Published::SkipIsWritten,
-        Published::UnknownIsRefused,
-        Published::UnknownIsOver,
-        Published::ReleasesBetween,
-        Published::LateIsMerelyFirst,
-        Published::AnyGap,
-        Published::OvertakesQueued,
-        Published::UndoOverwrites,
+    // The seed that breaks the rule at present: others are tried after it.
+    for (rule, usual) in [
+        (Published::DirectOrder, 381),
+        (Published::DrainsNothing, 2),
+        (Published::RevokesInFlight, 176),
+        (Published::ReadsUncommitted, 9_727),
+        (Published::FreeRollback, 29),
+        (Published::Compacts, 59),
+        (Published::TouchedIsWritten, 1),
+        (Published::ForgetsRollback, 1),
+        (Published::TargetAtAbort, 29),
+        (Published::SkipIsWritten, 1),
+        (Published::UnknownIsRefused, 2),
+        (Published::UnknownIsOver, 171),
+        (Published::ReleasesBetween, 0),
+        (Published::LateIsMerelyFirst, 176),
+        (Published::AnyGap, 164),
+        (Published::OvertakesQueued, 1_134),
+        (Published::UndoOverwrites, 29),
     ] {
-        let noticed = (0..20_000).find_map(|seed| {
+        let noticed = iter::once(usual).chain(0..20_000).find_map(|seed| {
             let broken = run_under(&drawn(seed), &[rule], Ok).err()?;
             Some((seed, broken))
         });
