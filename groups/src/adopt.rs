@@ -287,7 +287,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.adoption.is_armed = false;
         let is_prompt = self.registrar.on_tick();
         if is_prompt {
-            // A part of this node's proposal has arrived: all else is not overdue.
+            // A part of this node's proposal has arrived.
         } else if let Some(fetch) = &mut self.adoption.fetch {
             fetch.asked += 1;
             if fetch.asked > ASKED {
@@ -299,8 +299,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.want_any_site();
         }
         self.propose_again(cx);
-        let finds = self.find_lost_again(cx);
-        let reports = self.report_lost_again(cx);
+        // The next part of a proposal may follow at once: nothing else is overdue then.
+        let finds = is_prompt || self.find_lost_again(cx);
+        let reports = is_prompt || self.report_lost_again(cx);
         if finds || reports || self.adoption.is_open() || self.registrar.is_proposing() {
             self.arm_site(cx);
         }

@@ -31,7 +31,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             return;
         }
         self.received(GroupId::REGISTRY, from);
-        self.registrar.on_born(group, birth.number);
+        let wanted = self
+            .registrar
+            .on_born(group, birth.number, self.mark(group));
+        if let Some(wanted) = wanted {
+            self.find(group, wanted, cx);
+            self.arm_site(cx);
+        }
+        if birth.founders.is_empty() {
+            return; // It began with the first site.
+        }
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
         if present > 0 && instance(present) < instance(birth.number) {
@@ -52,10 +61,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Reports that a group has begun anew, if this number is the first one of its beginning that this node learns.
+    /// Reports that a group has begun anew, if this number is the first one of its beginning that this life learns.
     pub(crate) fn note_begun(&mut self, group: GroupId, number: u64, cx: &mut Context<'_, Self>) {
         let before = instance(number);
-        if S::HAS_REGISTRY && before > 0 && self.latest_number(group) < first_number(before) {
+        let is_later = S::HAS_REGISTRY && before > 0 && self.mark(group) < first_number(before);
+        let is_it = is_later && group != GroupId::REGISTRY && S::exists(&self.site, group);
+        if is_it && self.registrar.note_begun(group, before) {
             self.registrar.lost.remove(&group);
             cx.event(Event::BegunAnew(group));
         }

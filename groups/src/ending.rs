@@ -144,7 +144,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn report_lost_to(&mut self, leader: NodeId) {
         let to = self.latest(leader);
         for &group in &self.registrar.lost {
-            let number = self.latest_number(group);
+            // A part of a former beginning is told of the next one again.
+            let number = match self.parts.contains_key(&group) {
+                true => self.mark(group),
+                false => self.latest_number(group),
+            };
             self.posted.0.push((to, Item::Lost { group, number }));
         }
     }
@@ -497,7 +501,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let birth = self.registry().and_then(|it| it.birth(group));
         let first = birth.map_or(1, |it| it.number);
         let is_later = |it: &&Known| it.number >= first && !it.members.is_empty();
-        let latest = known.values().filter(is_later).max_by_key(|it| it.number);
+        let latest = known
+            .values()
+            .filter(is_later)
+            .max_by_key(|it| (it.number, it.mark == it.number));
         let number = latest.map_or(first, |it| it.number);
         let members: Vec<Member> = match (latest, birth) {
             (Some(latest), _) => latest.members.iter().copied().collect(),

@@ -42,7 +42,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         });
         loop {
             let nodes = self.plan.nodes().iter().map(|it| self.candidate(it));
-            let is_here = |it: &Node| self.is_here(it.id) && !call.silent.contains(&it.id);
+            let is_full = self.parts.len() >= self.config.groups.into();
+            let is_here = |it: &Node| {
+                let has_room = it.id != self.me.id || !is_full;
+                has_room && self.is_here(it.id) && !call.silent.contains(&it.id)
+            };
             let (mut here, away): (Vec<Node>, Vec<Node>) = nodes.partition(is_here);
             // A group may begin without as many as may fail. They are replaced when others are here.
             let selection = self.plan.selection();

@@ -3,7 +3,7 @@
 
 use selvedge_core::{Context, Incarnation, Input, Member};
 use selvedge_replica as replica;
-use selvedge_replica::Body;
+use selvedge_replica::{Body, Configuration};
 
 use crate::GroupId;
 use crate::ending::Known;
@@ -201,7 +201,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Compares a message with the beginning of the group that this node knows. Returns true for one
-    /// of a former beginning, or of a group that the site does not have. A part of a former
+    /// of a former beginning, with a number that cannot be, or of a group that the site does not have. A part of a former
     /// beginning is left: its versions are those of another history.
     fn is_of_other_instance(
         &mut self,
@@ -213,6 +213,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if !S::HAS_REGISTRY || self.rules.no_instances() {
             return false;
         }
+        let is_right = number <= Configuration::NUMBER_MAX
+            && (group != GroupId::REGISTRY || instance(number) == 0);
+        if !is_right {
+            self.counters.0.refused += 1;
+            return true;
+        }
         let own = self.mark(group);
         if own > 0 && number > 0 && instance(number) < instance(own) {
             let place = self.whereabouts(group);
@@ -222,8 +228,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // A part that knows no configuration has a state of none.
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);
-        if present > 0 && instance(number) > instance(present) {
+        let is_later = instance(number) > instance(present);
+        if is_later {
             self.note_begun(group, number, cx);
+        }
+        if is_later && present > 0 {
             self.leave(group, cx);
         }
         !self.parts.contains_key(&group) && !S::exists(&self.site, group)

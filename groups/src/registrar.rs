@@ -34,12 +34,32 @@ const AT_ONCE: usize = 16;
 /// The most doublings of the wait before founders are notified again.
 const DOUBLINGS: u8 = 6;
 
+/// What a node wants of a group that it looks for. The later ones include the earlier ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Wanted {
+    /// Its place.
+    Place,
+    /// Another beginning, whichever is the present one: this node does not know it, and asks for it first.
+    Anew,
+    /// Another beginning after this configuration, unless there is one.
+    After(u64),
+}
+
+impl Wanted {
+    /// The last configuration as the registry's leader is asked, or 0.
+    const fn lost(self) -> u64 {
+        match self {
+            Self::Place | Self::Anew => 0,
+            Self::After(number) => number,
+        }
+    }
+}
+
 /// The registry's tasks, and the questions of this node to its leader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Registrar {
-    /// The groups that this node looks for. With the last known configuration where the group is
-    /// to begin anew, or 0.
-    finding: BTreeMap<GroupId, u64>,
+    /// The groups that this node looks for.
+    finding: BTreeMap<GroupId, Wanted>,
     /// A site that this node proposes.
     pub(crate) proposal: Option<Proposal>,
     /// The number of sites that this node has proposed in this life.
@@ -70,6 +90,8 @@ pub(crate) struct Registrar {
     pub(crate) endings: BTreeMap<GroupId, Ending>,
     /// The groups that were reported as lost, and of which it does not ask yet.
     pub(crate) reported: BTreeSet<GroupId>,
+    /// The number of beginnings before the last one that this node reported, of groups that began anew.
+    begun: BTreeMap<GroupId, u64>,
 }
 
 impl Registrar {
@@ -91,28 +113,50 @@ impl Registrar {
 
     /// The leader of a group is known.
     pub(crate) fn on_found(&mut self, group: GroupId) {
-        if self.finding.get(&group) == Some(&0) {
+        if self.finding.get(&group) == Some(&Wanted::Place) {
             self.finding.remove(&group);
         }
     }
 
-    /// The first members of a group are known.
-    pub(crate) fn on_born(&mut self, group: GroupId, number: u64) {
-        let is_found = |lost: &u64| *lost == 0 || instance(number) > instance(*lost);
-        if self.finding.get(&group).is_some_and(is_found) {
-            self.finding.remove(&group);
+    /// The first members of a group are known, at a node that remembers this configuration of its own. Returns
+    /// what is wanted next.
+    pub(crate) fn on_born(&mut self, group: GroupId, number: u64, own: u64) -> Option<Wanted> {
+        let next = match *self.finding.get(&group)? {
+            Wanted::Place => None,
+            Wanted::Anew => Some(Wanted::After(number)),
+            Wanted::After(lost) if instance(number) > instance(lost) => None,
+            // A node sent a number that was not decided.
+            Wanted::After(lost) if number.max(own) < first_number(instance(lost)) => {
+                Some(Wanted::Anew)
+            }
+            Wanted::After(_) => return None,
+        };
+        self.finding.remove(&group);
+        next
+    }
+
+    /// Notes so many beginnings of a group before the present one. Returns false if they were noted before.
+    pub(crate) fn note_begun(&mut self, group: GroupId, before: u64) -> bool {
+        let is_new = self.begun.get(&group).is_none_or(|it| *it < before);
+        if is_new {
+            if self.begun.len() >= BIRTHS_MAX && !self.begun.contains_key(&group) {
+                self.begun.pop_first(); // More than the registry begins: a node sent what was not decided.
+            }
+            self.begun.insert(group, before);
         }
+        is_new
     }
 
     /// An epoch has begun: groups that nodes still look for are asked for again.
     pub(crate) fn on_epoch(&mut self) {
-        self.finding.retain(|_, lost| *lost > 0);
+        self.finding.retain(|_, wanted| *wanted > Wanted::Place);
         self.epochs = (self.epochs + 1).min(OLD);
     }
 
     /// Forgets groups that the site does not have, and questions to the nodes of the former site.
     pub(crate) fn forget(&mut self, exists: impl Fn(GroupId) -> bool) {
         self.finding.retain(|it, _| exists(*it));
+        self.begun.retain(|it, _| exists(*it));
         self.lost.retain(|it| exists(*it));
         self.reported.retain(|it| exists(*it));
         let endings = mem::take(&mut self.endings).into_keys();
@@ -139,9 +183,10 @@ impl Registrar {
     pub(crate) fn is_bounded(&self, hints: usize, nodes: usize) -> bool {
         self.finding.len() <= hints
             && self.finders.len() <= FINDERS
-            && self.due.len() <= crate::registry::BIRTHS_MAX
-            && self.open.len() <= crate::registry::BIRTHS_MAX
+            && self.due.len() <= BIRTHS_MAX
+            && self.open.len() <= BIRTHS_MAX
             && self.askers.len() <= FINDERS
+            && self.begun.len() <= BIRTHS_MAX
             && self.is_ending_bounded(nodes)
     }
 }
@@ -158,9 +203,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         S::HAS_REGISTRY && group != GroupId::REGISTRY && !S::is_founding(&self.site, group)
     }
 
-    /// Looks for a group, which begins if it has not begun. With the number of its last known
-    /// configuration it begins anew, unless it has done so since.
-    pub(crate) fn find(&mut self, group: GroupId, lost: u64, cx: &mut Context<'_, Self>) {
+    /// Looks for a group, which begins if it has not begun.
+    pub(crate) fn find(&mut self, group: GroupId, wanted: Wanted, cx: &mut Context<'_, Self>) {
         if !S::exists(&self.site, group) {
             return;
         }
@@ -168,9 +212,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if is_new && self.registrar.finding.len() >= self.leader_hints.limit() {
             return; // It is asked for again.
         }
-        let number = self.registrar.finding.entry(group).or_default();
-        *number = lost.max(*number);
-        let lost = *number;
+        let present = self.registrar.finding.entry(group).or_insert(wanted);
+        *present = wanted.max(*present);
+        let lost = present.lost();
         self.enter_registry(cx);
         if self.leads(GroupId::REGISTRY) {
             return self.on_find(self.me, group, lost, cx);
@@ -186,19 +230,28 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Starts a group again after a loss of its memory.
     pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
         // A promise stands behind the beginning that has ended.
-        let latest = self.latest_number(group);
-        let latest = latest - u64::from(self.ended.get(&group) == Some(&latest));
-        let lost = latest.clamp(1, Configuration::NUMBER_MAX);
-        self.find(group, lost, cx);
+        let own = self.mark(group);
+        let own = own - u64::from(self.ended.get(&group) == Some(&own));
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::number);
+        let wanted = match self.parts.contains_key(&group) || hinted > 0 {
+            true => Wanted::After(own.max(hinted).max(1)),
+            // The group may have begun anew since this node knew it.
+            false => Wanted::Anew,
+        };
+        self.find(group, wanted, cx);
         self.arm_site(cx);
     }
 
     /// Asks again for groups that are to begin anew. Returns true if there are some.
     pub(crate) fn find_lost_again(&mut self, cx: &mut Context<'_, Self>) -> bool {
-        let lost = self.registrar.finding.iter().filter(|it| *it.1 > 0);
-        let lost: Vec<(GroupId, u64)> = lost.map(|it| (*it.0, *it.1)).collect();
-        for &(group, number) in &lost {
-            self.find(group, number, cx);
+        let lost = self
+            .registrar
+            .finding
+            .iter()
+            .filter(|it| *it.1 > Wanted::Place);
+        let lost: Vec<(GroupId, Wanted)> = lost.map(|it| (*it.0, *it.1)).collect();
+        for &(group, wanted) in &lost {
+            self.find(group, wanted, cx);
         }
         !lost.is_empty()
     }
@@ -207,7 +260,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn find_again(&mut self, leader: NodeId) {
         let to = self.latest(leader);
         let open = self.registrar.finding.iter();
-        let items = open.map(|(&group, &lost)| (to, Item::Find { group, lost }));
+        let items = open.map(|(&group, wanted)| {
+            let lost = wanted.lost();
+            (to, Item::Find { group, lost })
+        });
         self.posted.0.extend(items);
         self.report_lost_to(leader);
     }
@@ -274,9 +330,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if instance(lost) > instance(known) {
             // The registry has decided all beginnings: nobody can know a later one.
             self.counters.0.refused += 1;
-            return;
         }
-        let is_anew = lost > 0 && instance(lost) >= instance(known);
+        let is_anew = lost > 0 && instance(lost) == instance(known);
+        let lost = if is_anew { lost } else { 0 };
         match birth {
             Some(birth) if !is_anew => {
                 let is_open = self.registrar.open.contains_key(&group);
@@ -286,7 +342,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                     return; // Its founders are notified at intervals.
                 }
             }
-            None if !is_anew && S::is_founding(&self.site, group) => return,
+            None if !is_anew && S::is_founding(&self.site, group) => {
+                return self.send_birth(from, group, Birth::of_first_site(), cx);
+            }
             _ => {
                 if self.registrar.finders.len() < FINDERS {
                     self.registrar.finders.insert((from, group));
@@ -506,8 +564,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.registrar.open.insert(group, 0);
             self.arm_registry(Span::ZERO, cx);
             let birth = self.registry().and_then(|it| it.birth(group)).cloned();
-            // A part of this node in the former beginning is over.
-            if let Some(birth) = birth.filter(|_| self.parts.contains_key(&group)) {
+            let Some(birth) = birth else { continue };
+            if instance(birth.number) > 0 {
+                // Each node reports it, and a part of the former beginning is over.
+                for node in self.others_here() {
+                    self.send_birth(node, group, birth.clone(), cx);
+                }
+                self.on_born(self.me, group, birth, cx);
+            } else if self.parts.contains_key(&group) {
                 self.on_born(self.me, group, birth, cx);
             }
         }

@@ -49,6 +49,17 @@ pub struct Birth {
     pub founders: List<Member, 1>,
 }
 
+impl Birth {
+    /// The beginning of a group of the first site, whose founders follow from that site.
+    pub(crate) fn of_first_site() -> Self {
+        Self {
+            number: first_number(0),
+            generation: 0,
+            founders: List::new(),
+        }
+    }
+}
+
 /// A change of the registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]

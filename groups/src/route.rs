@@ -11,6 +11,7 @@ use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
 use crate::leader_hints::{Hint, UNANSWERED};
+use crate::registrar::Wanted;
 use crate::registry::instance;
 use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
@@ -46,7 +47,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let hint = self.leader_hints.get(group);
         let is_lost = hint.is_none_or(|it| it.leader.is_none() || it.unanswered() > UNANSWERED);
         if is_new_round && is_lost && self.is_by_registry(group) {
-            self.find(group, 0, cx);
+            self.find(group, Wanted::Place, cx);
         }
     }
 
@@ -209,6 +210,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         let is_known = |it: NodeId| self.plan.place(it).is_some();
         if number > Configuration::NUMBER_MAX
+            || !S::exists(&self.site, group)
             || members.len() > MEMBERS_MAX
             || !members.iter().map(|it| it.id).chain(leader).all(is_known)
         {
@@ -245,7 +247,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let own = own.map(|it| it.configuration().number);
         match own.filter(|it| *it > 0 && instance(*it) < instance(number)) {
             // The registry's leader knows if the group has begun anew.
-            Some(_) => self.find(group, 0, cx),
+            Some(_) => self.find(group, Wanted::Place, cx),
             None => self.on_later(group, number),
         }
     }

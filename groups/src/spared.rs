@@ -12,6 +12,7 @@
 
 use selvedge_core::{Context, Member, NodeId};
 
+use crate::leader_hints::OLD;
 use crate::state::Carried;
 use crate::{Begins, GroupId, Groups, Item, Node, Weight};
 
@@ -58,10 +59,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Asks if the leader that a spared member knows still leads. A member may miss the decision by which
-    /// it is one no more: it keeps the state until it learns of that, and may be short of memory.
+    /// Asks if the leader that a member knows still leads. A member may miss the decision by which it is one
+    /// no more, and keeps the state until it learns of that: a spared one may be short of memory, and the group may
+    /// have begun anew.
     pub(crate) fn look_whether_left(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        if self.spared.is_spared && !self.leads(group) {
+        let is_old = S::HAS_REGISTRY && self.registrar.epochs >= OLD;
+        if (self.spared.is_spared || is_old) && !self.leads(group) {
             self.confirm(group, cx);
         }
     }

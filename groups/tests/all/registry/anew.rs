@@ -7,6 +7,7 @@ use super::{FIRST, MAP};
 use crate::mesh::*;
 
 mod answers;
+mod commands;
 mod decisions;
 mod reports;
 mod rounds;
