@@ -32,7 +32,8 @@ pub struct Config {
     /// Default 1,024.
     pub groups: u16,
     /// The most maps of which a node remembers the leader without being a member: from 1, and at least as many as
-    /// it asks at once, for questions that evict each other never end. Groups of the site do not count. Default 256.
+    /// it asks at once, for questions that evict each other never end. There is room for as many
+    /// more as the site has groups. Default 256.
     pub leader_hints: u16,
 }
 

@@ -135,8 +135,8 @@ pub enum Event<S: State, P> {
     /// [anew by itself](crate#groups-that-begin-anew), if its state allows that; else, if it stays so,
     /// [`Command::BeginAnew`] has it begin again, with its first state.
     QuorumLost(GroupId),
-    /// A group has begun anew with its first state, and its former state is lost. A node learns that late, perhaps,
-    /// and may report it more than once.
+    /// A group has begun anew with its first state, and its former state is lost. Each life reports a beginning
+    /// once, when it learns of it: late, where messages were lost.
     BegunAnew(GroupId),
     /// This node has entered a group.
     Entered(GroupId),

@@ -23,7 +23,7 @@
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
 //! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
 //! | a link names nodes in lives that have just answered, while a quorum of the group answers | |
-//! | a member that slept or was cut off gives up a configuration that has ended | an epoch begins, where it believes to lead; a founder, or a former member that it knows, remembers where the group is |
+//! | a member that slept or was cut off gives up a configuration that has ended | two epochs begin; a founder, or a former member that it knows, remembers where the group is |
 //! | a node that asked to be spared is chosen as one of weight 0 in the changes of members from the next epoch on, until it takes its share again or begins another life | its report with the epoch, or an earlier one, reaches the leaders |
 //! | all nodes may lose power at once, and groups go on from their stored states | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
@@ -52,7 +52,8 @@
 //!   members that the plan names; other places are refused and [counted](Counters::refused). A
 //!   place is used until a later configuration is known, until an epoch begins, or until a few
 //!   questions went unanswered. Then any other place replaces it. So a node that is wrong, or lies,
-//!   costs messages and some time.
+//!   costs messages and some time. The latest members stay known beside it, for a group that is lost: a node
+//!   that lies about them can have a group ended, or keep it from beginning anew.
 //!
 //! The crate does *not* promise:
 //!
@@ -109,8 +110,8 @@
 //! # Groups that begin anew
 //!
 //! A group that has lost its memory begins anew by a decision of the registry. The configurations of
-//! its next beginning have higher numbers than all of the former one, whose members leave it as soon
-//! as they receive such a number. [`Event::BegunAnew`] reports it: what the group held is lost.
+//! its next beginning have higher numbers than all of the former one, whose members leave it with the
+//! first message of a later one, or with the registry's decision. [`Event::BegunAnew`] reports it: what the group held is lost.
 //!
 //! With [`Command::BeginAnew`] an operator takes the decision, who knows that the former members have
 //! stopped. By itself a group begins anew only when that is certain, for a state that can be found out again
@@ -242,7 +243,9 @@
 //! | a node asks to be spared, or takes its share again, among n nodes | n - 1 messages of at most 7 bytes and a frame around them; in each later epoch of its life as many, also in the frames of other messages. While it is spared, a round in each group that it is still in, in each epoch |
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
-//! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, and a decision of the registry |
+//! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, a decision of the registry, and a message with it to each node |
+//! | a member of a group that does not lead, with a registry, in each epoch but the first | a question to the leader and its answer |
+//! | a founder of the registry that has lost its memory, until there is a registry | a question to each other founder, in each epoch and when it joins |
 //! | a group that is reported as lost, in each epoch | 6 reports by each node that finds it so, and for each of them up to 3 messages to each node of the site, with their answers; a question without an answer is repeated up to 7 times |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
 //!

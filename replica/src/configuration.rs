@@ -71,7 +71,8 @@ const MILLION: u128 = 1_000_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Configuration {
-    /// The link's place: the first is 1, and each next one is higher by 1. A group sets it itself.
+    /// The link's place: each next one is higher by 1. The first is 1 unless the group has
+    /// [begun later](crate::Replica::born). A group sets it itself.
     pub number: u64,
     /// The members, the most preferred leader first. 1 to 32, each node once.
     #[serde(with = "selvedge_core::wire::items")]

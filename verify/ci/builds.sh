@@ -85,10 +85,11 @@ features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }
 
-# Each library with no feature, and with each of its features alone. A library is checked after the
-# libraries that it needs, so two at a time, with a folder for each.
+# Packages with no feature, and with each of their features alone. All that have a feature of one name
+# are checked together, but core before the crates on it, and libraries before hosts: what a package
+# needs of another one has to come from its own manifest.
 features() {
-    local manifest package feature
+    local manifest package feature pair part
     local -a pairs=()
     for manifest in $(git ls-files '*/Cargo.toml'); do
         # Packages in workspaces of their own have steps of their own.
@@ -97,24 +98,26 @@ features() {
             $manifest == hosts/mqtt/* ]] && continue
         grep -q '^\[features\]' "$manifest" || continue
         package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)
-        for feature in '' $(features_of "$manifest"); do
-            pairs+=("$package:$feature")
+        case $manifest in
+        core/*) part=core ;;
+        hosts/*) part=hosts ;;
+        *) part=libraries ;;
+        esac
+        for feature in none $(features_of "$manifest"); do
+            pairs+=("$part $feature $package")
         done
     done
-    local half=$((${#pairs[@]} / 2))
-    lint_each "${pairs[@]:0:half}" &
-    local first=$!
-    CARGO_TARGET_DIR=$target/features lint_each "${pairs[@]:half}"
-    wait "$first"
-}
-
-# Pairs of a package and one of its features, or none.
-lint_each() {
-    local pair
-    for pair in "$@"; do
-        echo "$pair"
-        cargo clippy --quiet -p "${pair%%:*}" --no-default-features --features "${pair#*:}" -- -D warnings || return
-    done
+    while read -r part feature; do
+        local -a packages=() wanted=()
+        for pair in "${pairs[@]}"; do
+            [[ $pair == "$part $feature "* ]] || continue
+            packages+=(-p "${pair##* }")
+            [[ $feature == none ]] || wanted+=("${pair##* }/$feature")
+        done
+        echo "$part: $feature (${packages[*]})"
+        cargo clippy --quiet "${packages[@]}" --no-default-features \
+            --features "$(IFS=,; echo "${wanted[*]}")" -- -D warnings </dev/null
+    done < <(printf '%s\n' "${pairs[@]% *}" | sort -u)
 }
 
 # The benches still build; nothing is measured.

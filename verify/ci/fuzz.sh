@@ -13,6 +13,7 @@ fuzz() {
         echo "skipped: cargo-fuzz cannot be installed here"
         return
     fi
+    unset CUSTOM_LIBFUZZER_PATH
     # Optimising them takes more time than it gains in a few seconds.
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_LTO=off
     search . fuzz

@@ -9,7 +9,7 @@ tools() {
     if ! cargo fmt --version >/dev/null 2>&1 || ! cargo clippy --version >/dev/null 2>&1; then
         rustup component add rustfmt clippy
     fi
-    # libFuzzer, of which clippy's --all-features builds the runtime, is written in C++.
+    # The runtime of libFuzzer is written in C++.
     if ! command -v c++ >/dev/null; then
         apt-get update -qq && apt-get install -y -qq g++
     fi
