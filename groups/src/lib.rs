@@ -260,6 +260,13 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "unit tests are built without the scenarios of `check`, which take long"
+    )
+)]
 
 extern crate alloc;
 #[cfg(any(feature = "std", doctest))]
@@ -268,7 +275,7 @@ extern crate std;
 mod adopt;
 mod born;
 mod change;
-#[cfg(feature = "check")]
+#[cfg(all(feature = "check", not(test)))]
 pub mod check;
 mod choose;
 mod cluster;

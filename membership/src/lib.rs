@@ -136,6 +136,13 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "unit tests are built without the scenarios of `check`, which take long"
+    )
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -144,7 +151,7 @@ extern crate std;
 mod agreement;
 mod allowances;
 mod bootstrap;
-#[cfg(feature = "check")]
+#[cfg(all(feature = "check", not(test)))]
 pub mod check;
 mod command;
 mod config;

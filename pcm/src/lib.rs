@@ -166,12 +166,19 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "unit tests are built without the scenarios of `check`, which take long"
+    )
+)]
 
 extern crate alloc;
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
-#[cfg(feature = "check")]
+#[cfg(all(feature = "check", not(test)))]
 pub mod check;
 pub mod client;
 mod clustering;

@@ -202,6 +202,13 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    test,
+    allow(
+        dead_code,
+        reason = "unit tests are built without the scenarios of `check`, which take long"
+    )
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -209,7 +216,7 @@ extern crate std;
 
 mod abort;
 mod audit;
-#[cfg(feature = "check")]
+#[cfg(all(feature = "check", not(test)))]
 pub mod check;
 mod config;
 mod counters;

@@ -10,12 +10,13 @@ use std::{fs, thread};
 use serde_json::Value;
 
 use crate::board::Board;
+use crate::broker::PATIENCE;
 use crate::plug::Plug;
 use crate::program::Hub;
 use crate::support::Dir;
 
 fn wait_for(hub: &Hub, so: impl Fn(&Value) -> bool) {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + PATIENCE;
     loop {
         let home = hub.get("/api/home");
         if so(&home["devices"]) {
@@ -121,12 +122,12 @@ fn a_log_that_nobody_reads_holds_up_nothing() {
             hub.wait_for(id, "done");
         }
         let took = asked.elapsed();
-        assert!(took < Duration::from_secs(10), "{id}: {took:?}");
+        assert!(took < PATIENCE, "{id}: {took:?}");
     }
     let asked = Instant::now();
     hub.terminate();
     let took = asked.elapsed();
-    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(took < PATIENCE, "{took:?}");
     // The pipe is full, and the queue before it was.
     let mut reported = Vec::new();
     stalled.read_to_end(&mut reported).unwrap();

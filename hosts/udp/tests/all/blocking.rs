@@ -25,7 +25,7 @@ fn panic_of(call: Call) -> String {
         });
         ended.send(caught)
     });
-    match end.recv_timeout(Duration::from_secs(5)) {
+    match end.recv_timeout(Duration::from_secs(60)) {
         Ok(Err(panic)) => *panic.downcast::<String>().unwrap(),
         Ok(Ok(())) => panic!("it returns"),
         Err(_) => panic!("it hangs"),

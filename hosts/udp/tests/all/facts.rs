@@ -334,7 +334,7 @@ async fn a_node_that_is_killed_while_its_disk_is_stuck_ends_at_once_for_all_othe
     sleep(Duration::from_millis(300)).await;
     let handle = nodes[0].clone();
     let kill = tokio::spawn(async move { handle.kill().await });
-    let outcome = timeout(Duration::from_secs(5), asked).await.unwrap();
+    let outcome = timeout(PATIENCE, asked).await.unwrap();
     assert!(outcome.unwrap().is_err());
     assert!(std::net::UdpSocket::bind(nodes[0].address()).is_ok());
     assert!(!kill.is_finished());
