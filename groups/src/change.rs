@@ -34,6 +34,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.announce_site_to_all();
         }
         self.leader_hints.grow_old();
+        let led = self.parts.iter().filter(|it| it.1.replica.leads());
+        // Together, as that takes no more hashes than one group.
+        let founders = self.plan.founders_of::<S>(&self.site, led.map(|it| *it.0));
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
             let Some(part) = self.parts.get_mut(&group) else {
@@ -46,9 +49,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
                 continue;
             }
-            part.notified = 0; // Founders are notified again.
             part.sought = 0;
             part.is_due = true;
+            part.notified = 0; // Founders are notified again.
+            if part.replica.leads()
+                && let Ok(at) = founders.binary_search_by_key(&group, |it| it.0)
+                && let Some((_, founders)) = founders.get(at)
+            {
+                part.notified = part.replica.configuration().number;
+                self.tell_founders(group, founders);
+            }
             self.look_for_change(group, cx);
             self.look_whether_left(group, cx);
         }
@@ -103,7 +113,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let (is_armed, is_urgent) = (part.changes, part.is_urgent);
         let is_due = part.is_due;
         if !is_notified {
-            self.tell_founders(group);
+            let founders = self.founders(group);
+            self.tell_founders(group, &founders);
         }
         let lost = self.lost_members(group);
         let has_lost = lost.is_some();
@@ -214,15 +225,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Sends the place of the group to founders that are not members: a node that looks for it asks
     /// them.
-    fn tell_founders(&mut self, group: GroupId) {
+    fn tell_founders(&mut self, group: GroupId, founders: &[NodeId]) {
         let Some(news) = self.whereabouts(group) else {
             return; // It knows no members.
         };
         let Item::Where { members, .. } = &news else {
             return;
         };
-        let founders = self.founders(group).into_iter();
-        let others: Vec<_> = founders
+        let others: Vec<NodeId> = founders
+            .iter()
+            .copied()
             .filter(|it| *it != self.me.id && members.iter().all(|member| member.id != *it))
             .collect();
         for founder in others {

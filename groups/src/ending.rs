@@ -170,8 +170,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let is_known = own.is_some_and(|it| it.votes() || it.leader().is_some());
             !is_known && !self.leader_hints.get(*it).is_some_and(has_leader)
         });
-        let silent = silent.filter(|it| self.founders(*it).contains(&self.me.id));
-        silent.collect()
+        let founders = self.plan.founders_of::<S>(&self.site, silent);
+        let own = founders.iter().filter(|it| it.1.contains(&self.me.id));
+        own.map(|it| it.0).collect()
     }
 
     /// The groups that this node has promised to end, and that have not begun anew as far as it knows.
