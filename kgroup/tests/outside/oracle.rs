@@ -7,12 +7,14 @@ mod sites;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use selvedge_core::{Member, NodeId};
 use selvedge_groups::{self as groups, GroupId};
 use selvedge_kgroup::devices::{Devices, Ticket};
 use selvedge_kgroup::routines::{Report, RoutineEvent, RoutineState};
 use selvedge_kgroup::{Event, GroupState, Kgroup, LeaderEvent, Reject, Site};
+use selvedge_replica::Replica;
 
 pub(crate) use self::commands::Given;
 pub(crate) use self::runs::word_of;
@@ -21,7 +23,6 @@ use crate::maps::Maps;
 use crate::world::is_misbehaviour;
 
 /// The latest state of a group that any node has shown.
-#[derive(Clone)]
 pub(crate) struct Latest {
     /// The beginning of the group, and the version in it.
     pub(crate) at: (u64, u64),
@@ -32,7 +33,7 @@ pub(crate) struct Latest {
 }
 
 /// The visible state of a node after a step.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Glimpse {
     site: Option<Site>,
     groups: Vec<(GroupId, Latest)>,
@@ -58,7 +59,11 @@ pub(crate) struct Oracle {
     pub(crate) named: BTreeMap<GroupId, (u64, Vec<NodeId>)>,
     hashes: BTreeMap<(GroupId, u64, u64), u64>,
     seen: BTreeMap<(NodeId, GroupId), (u64, u64, u64)>,
+    /// Of each group of a node, after its last step: the number of the configuration, the version of the state.
+    parts: BTreeMap<NodeId, Vec<(GroupId, u64, Option<u64>)>>,
     pub(crate) sites: BTreeMap<u32, Vec<u8>>,
+    /// The site of the latest generation in `sites`.
+    pub(crate) last_site: Option<Arc<Site>>,
     generations: BTreeMap<NodeId, u32>,
     shown: BTreeMap<NodeId, u32>,
     proposed: Vec<Site>,
@@ -119,6 +124,7 @@ impl Oracle {
     /// A node begins a life.
     pub(crate) fn started(&mut self, now: u64, node: NodeId, machine: &Kgroup, is_stored: bool) {
         self.seen.retain(|it, _| it.0 != node);
+        self.parts.remove(&node);
         self.shown.remove(&node);
         let generation = machine.groups().generation();
         if !is_stored {
@@ -139,7 +145,7 @@ impl Oracle {
     }
 
     /// The visible state of a node after a step, as far as it is new.
-    pub(crate) fn glimpse(&mut self, node: NodeId, machine: &Kgroup) -> Glimpse {
+    pub(crate) fn glimpse(&mut self, node: NodeId, machine: &Kgroup) -> Option<Box<Glimpse>> {
         let groups = machine.groups();
         let mut seen = Glimpse::default();
         if groups.has_site() {
@@ -149,43 +155,69 @@ impl Oracle {
                 seen.site = Some(machine.site().clone());
             }
         }
+        let mut parts = std::mem::take(self.parts.entry(node).or_default());
+        let mut count = 0;
         for group in groups.groups() {
             let Some(replica) = groups.replica(group) else {
                 continue;
             };
-            let configuration = replica.configuration();
-            let named = self.named.entry(group).or_default();
-            if configuration.number > named.0 {
-                let members = configuration.members().map(|it| it.member.id);
-                let last = std::mem::replace(named, (configuration.number, members.collect()));
-                if last.0 >> 22 < configuration.number >> 22 {
-                    self.former.insert(group, last.1);
-                }
+            let version = replica.state().map(|_| replica.version());
+            let part = (group, replica.configuration().number, version);
+            count += 1;
+            match parts.get_mut(count - 1) {
+                Some(before) if *before == part => continue,
+                Some(before) => *before = part,
+                None => parts.push(part),
             }
-            let Some(state) = replica.state() else {
-                continue;
-            };
-            let number = replica.configuration().number;
-            let at = (number >> 22, replica.version());
-            if self.seen.insert((node, group), (at.0, at.1, number)) == Some((at.0, at.1, number)) {
-                continue;
-            }
-            let members = replica
-                .configuration()
-                .members()
-                .map(|it| it.member)
-                .collect();
-            seen.groups.push((
-                group,
-                Latest {
-                    at,
-                    state: state.clone(),
-                    number,
-                    members,
-                },
-            ));
+            let shown = self.glimpse_of(node, group, replica);
+            seen.groups.extend(shown.map(|it| (group, it)));
         }
-        seen
+        parts.truncate(count);
+        self.parts.insert(node, parts);
+        (seen.site.is_some() || !seen.groups.is_empty()).then(|| Box::new(seen))
+    }
+
+    /// The state of a node's part in a group, if the node has not shown it.
+    fn glimpse_of(
+        &mut self,
+        node: NodeId,
+        group: GroupId,
+        replica: &Replica<GroupState>,
+    ) -> Option<Latest> {
+        let configuration = replica.configuration();
+        let number = configuration.number;
+        let named = self.named.entry(group).or_default();
+        if number > named.0 {
+            let members = configuration.members().map(|it| it.member.id);
+            let last = std::mem::replace(named, (number, members.collect()));
+            if last.0 >> 22 < number >> 22 {
+                self.former.insert(group, last.1);
+            }
+        }
+        let state = replica.state()?;
+        let at = (number >> 22, replica.version());
+        let shown = (at.0, at.1, number);
+        if self.seen.insert((node, group), shown) == Some(shown) {
+            return None;
+        }
+        // Most states were shown by another node before, and are the same. After a failure they may not be.
+        let latest = self.latest.get(&group);
+        let latest = latest.filter(|_| self.failures.is_empty());
+        let latest = latest.filter(|it| (at, number) <= (it.at, it.number));
+        let is_known = latest.is_some_and(|latest| match latest.at == at {
+            true => latest.state == *state,
+            false => self.hashes.get(&(group, at.0, at.1)) == Some(&hash_of(state)),
+        });
+        if is_known {
+            return None;
+        }
+        let members = configuration.members().map(|it| it.member).collect();
+        Some(Latest {
+            at,
+            state: state.clone(),
+            number,
+            members,
+        })
     }
 
     /// Takes what a node has shown, and has stored where it stores.
@@ -195,10 +227,8 @@ impl Oracle {
         }
         let mut moved = Vec::new();
         for (group, latest) in seen.groups {
-            let mut hasher = DefaultHasher::new();
-            latest.state.hash(&mut hasher);
-            let hash = hasher.finish();
             let at = (group, latest.at.0, latest.at.1);
+            let hash = hash_of(&latest.state);
             let known = *self.hashes.entry(at).or_insert(hash);
             self.expect(now, known == hash, || {
                 format!(
@@ -319,6 +349,12 @@ impl Oracle {
             _ => {}
         }
     }
+}
+
+fn hash_of(state: &GroupState) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    state.hash(&mut hasher);
+    hasher.finish()
 }
 
 pub(crate) fn devices_of(state: &GroupState) -> Option<&Devices> {

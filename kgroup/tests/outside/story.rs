@@ -126,9 +126,8 @@ impl Story {
     }
 
     /// The latest site that was decided, as far as any node has shown.
-    pub(crate) fn latest(&self) -> Option<Site> {
-        let last = self.world.oracle.sites.last_key_value()?;
-        Site::decode(last.1).ok()
+    pub(crate) fn latest(&self) -> Option<Arc<Site>> {
+        self.world.oracle.last_site.clone()
     }
 
     fn schedule(&mut self) {

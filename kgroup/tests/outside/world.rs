@@ -7,20 +7,20 @@ mod hosts;
 mod lives;
 mod membership;
 mod network;
+mod queue;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use chacha20::{ChaCha8Rng, rand_core::SeedableRng};
-use selvedge_core::{Driver, Input, NodeId, Time};
+use selvedge_core::{Driver, Effect, Input, NodeId, Time};
 use selvedge_groups::Misbehaviour;
 use selvedge_kgroup::{Command, Config, Kgroup, Message, Reject};
 use selvedge_routine::State;
 
 pub(crate) use self::dice::Dice;
-use self::events::Due;
 pub(crate) use self::events::Ev;
 use self::lives::Node;
+use self::queue::Queue;
 use crate::oracle::Oracle;
 use crate::story::Break;
 
@@ -49,8 +49,9 @@ pub(crate) struct World {
     pub(crate) now: u64,
     pub(crate) dice: Dice,
     machine_dice: ChaCha8Rng,
-    queue: BinaryHeap<Reverse<Due>>,
-    order: u64,
+    queue: Queue,
+    /// The effects of the present step; empty between steps.
+    effects: Vec<Effect<Kgroup>>,
     pub(crate) nodes: BTreeMap<NodeId, Node>,
     pub(crate) blocked: BTreeSet<(NodeId, NodeId)>,
     pub(crate) faults: Faults,
@@ -76,8 +77,8 @@ impl World {
             now: 0,
             dice: Dice::new(seed ^ 0x5eed),
             machine_dice: ChaCha8Rng::seed_from_u64(seed),
-            queue: BinaryHeap::new(),
-            order: 0,
+            queue: Queue::default(),
+            effects: Vec::new(),
             nodes: BTreeMap::new(),
             blocked: BTreeSet::new(),
             faults,
@@ -105,12 +106,7 @@ impl World {
     }
 
     pub(crate) fn at(&mut self, at: u64, ev: Ev) {
-        self.order += 1;
-        self.queue.push(Reverse(Due {
-            at,
-            order: self.order,
-            ev,
-        }));
+        self.queue.push(at, ev);
     }
 
     pub(crate) fn after(&mut self, after: u64, ev: Ev) {
@@ -118,13 +114,12 @@ impl World {
     }
 
     pub(crate) fn next(&mut self, until: u64) -> Option<Ev> {
-        if self.queue.peek()?.0.at > until {
+        let Some((at, ev)) = self.queue.pop(until) else {
             self.now = until;
             return None;
-        }
-        let Reverse(due) = self.queue.pop()?;
-        self.now = self.now.max(due.at);
-        Some(due.ev)
+        };
+        self.now = self.now.max(at);
+        Some(ev)
     }
 
     pub(crate) fn alive(&self) -> Vec<NodeId> {
@@ -145,7 +140,7 @@ impl World {
                 sent,
                 message,
             } => self.deliver(from, to, sent, message),
-            Ev::Wake { node, life } => self.wake(node, life),
+            Ev::Wake { node, life, times } => self.wake(node, life, times),
             Ev::Stored { node, life, mark } => self.stored(node, life, mark),
             Ev::Member { node, life, delta } => {
                 if self.is_in(node, life) {
@@ -205,11 +200,12 @@ impl World {
     }
 
     fn input(&mut self, node: NodeId, input: Input<Kgroup>) -> Option<Reject> {
-        let (now, mut effects) = (self.now, Vec::new());
+        let now = self.now;
         let found = self.nodes.get_mut(&node)?;
         let driver = found.driver.as_mut()?;
         let time = Time(now + found.offset);
         self.steps += 1;
+        let mut effects = std::mem::take(&mut self.effects);
         let refused = driver
             .step_into(time, &mut self.machine_dice, input, &mut effects)
             .err();
@@ -218,31 +214,39 @@ impl World {
         refused
     }
 
-    fn wake(&mut self, node: NodeId, life: u32) {
-        if !self.is_in(node, life) {
-            return;
-        }
+    /// Alarms of a node, one behind the other.
+    fn wake(&mut self, node: NodeId, life: u32, times: u64) {
         let now = self.now;
-        let asleep = self.nodes[&node].asleep_until;
-        if asleep > now {
-            let at = asleep + self.dice.below(5);
-            self.at(at, Ev::Wake { node, life });
-            return;
+        for rest in (1..=times).rev() {
+            let found = self.nodes.get_mut(&node).filter(|it| it.life == life);
+            let Some(found) = found.filter(|it| it.driver.is_some()) else {
+                return;
+            };
+            if found.asleep_until > now {
+                let at = found.asleep_until + self.dice.below(5);
+                self.queue.push_wake(at, node, life, 1);
+                continue;
+            }
+            found.wake_at = u64::MAX;
+            let time = Time(now + found.offset);
+            let driver = found.driver.as_mut().unwrap();
+            // Most alarms are of a deadline that has moved.
+            if driver.deadline().is_none_or(|it| it > time) {
+                self.steps += rest;
+                return self.set_alarm(node, rest);
+            }
+            self.steps += 1;
+            let mut effects = std::mem::take(&mut self.effects);
+            driver.expire_into(time, &mut self.machine_dice, &mut effects);
+            let refused = driver.refused_ticks();
+            self.oracle
+                .expect(now, refused == 0, || format!("node {node} refused a tick"));
+            self.emitted(node, effects);
         }
-        let mut effects = Vec::new();
-        let found = self.nodes.get_mut(&node).unwrap();
-        found.wake_at = u64::MAX;
-        let time = Time(now + found.offset);
-        let driver = found.driver.as_mut().unwrap();
-        self.steps += 1;
-        driver.expire_into(time, &mut self.machine_dice, &mut effects);
-        let refused = driver.refused_ticks();
-        self.oracle
-            .expect(now, refused == 0, || format!("node {node} refused a tick"));
-        self.emitted(node, effects);
     }
 
-    fn set_alarm(&mut self, node: NodeId) {
+    /// Sets the alarm of a node to its deadline, unless there is an earlier one.
+    fn set_alarm(&mut self, node: NodeId, times: u64) {
         let found = self.nodes.get_mut(&node).unwrap();
         let Some(deadline) = found.driver.as_ref().and_then(Driver::deadline) else {
             return;
@@ -251,7 +255,7 @@ impl World {
         if at < found.wake_at {
             found.wake_at = at;
             let life = found.life;
-            self.at(at, Ev::Wake { node, life });
+            self.queue.push_wake(at, node, life, times);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Sites: each was proposed, has one content, and replaces only older ones.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use selvedge_core::NodeId;
 use selvedge_kgroup::Site;
@@ -45,6 +46,7 @@ impl Oracle {
             let nodes: BTreeSet<NodeId> = site.nodes().iter().map(|it| it.id).collect();
             self.lost.extend(self.nodes.difference(&nodes));
             self.nodes = nodes;
+            self.last_site = Site::decode(&bytes).ok().map(Arc::new);
         }
         self.sites.insert(generation, bytes);
     }

@@ -91,7 +91,7 @@ impl Story {
             Act::RollOut => {
                 if let Some(site) = self.latest() {
                     let generation = site.generation() + self.dice().below(4) as u32;
-                    let file = self.edit(site).with_generation(generation);
+                    let file = self.edit(Site::clone(&site)).with_generation(generation);
                     if generation == 0 {
                         return;
                     }

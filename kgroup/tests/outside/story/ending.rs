@@ -100,7 +100,6 @@ impl Story {
             return Some("a site is rolled out".into());
         }
         let generation = site.generation();
-        let bytes = site.encode();
         for node in site.nodes() {
             let Some(machine) = self.world.machine(node.id) else {
                 return Some(format!("{} does not run", node.id));
@@ -113,7 +112,8 @@ impl Story {
                     groups.generation()
                 ));
             }
-            if machine.site().encode() != bytes {
+            let is_same = machine.site() == &*site || machine.site().encode() == site.encode();
+            if !is_same {
                 return Some(format!("{} has another site", node.id));
             }
             for group in groups.groups() {
@@ -367,7 +367,7 @@ impl Story {
         let Some(device) = first.and_then(|it| it.first().map(|it| it.0)) else {
             return;
         };
-        let Ok(wanted) = site.with_device(device, place(unique)) else {
+        let Ok(wanted) = Site::clone(&site).with_device(device, place(unique)) else {
             return;
         };
         // A file of this node may be under way.

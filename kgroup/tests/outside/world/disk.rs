@@ -18,45 +18,68 @@ pub(super) enum Out {
 
 impl World {
     /// The effects of a step: through the barrier where the node has a disk.
-    pub(super) fn emitted(&mut self, node: NodeId, effects: Vec<Effect<Kgroup>>) {
+    pub(super) fn emitted(&mut self, node: NodeId, mut effects: Vec<Effect<Kgroup>>) {
         let now = self.now;
-        let found = self.nodes.get_mut(&node).unwrap();
+        let found = &self.nodes[&node];
+        let from = Member::new(node.0, found.life);
         let machine = found.driver.as_ref().unwrap().machine();
-        let seen = self.oracle.glimpse(node, machine);
-        let last_fact = effects.iter().rposition(|it| fact_of(it).is_some());
-        let mut items = Vec::new();
-        for (index, effect) in effects.into_iter().enumerate() {
-            if let Effect::Event(event) = &effect {
+        let mut seen = self.oracle.glimpse(node, machine);
+        let mut given = Vec::new();
+        for (index, effect) in effects.iter().enumerate() {
+            if let Effect::Event(event) = effect {
                 match Given::of(machine, event) {
-                    Ok(Some(given)) => items.push(Out::Given(Box::new(given))),
-                    Ok(None) => {}
+                    Ok(it) => given.extend(it.map(|it| (index, it))),
                     Err(what) => self.oracle.fail(now, format!("{node}: {what}")),
                 }
             }
-            items.push(Out::Effect(Box::new(effect)));
-            if Some(index) == last_fact {
-                items.push(Out::Seen(Box::new(seen.clone())));
-            }
         }
+        let last_fact = effects.iter().rposition(|it| fact_of(it).is_some());
         if last_fact.is_none() {
-            items.insert(0, Out::Seen(Box::new(seen)));
+            self.show(from, seen.take());
         }
-        let mut out = Vec::new();
-        let found = self.nodes.get_mut(&node).unwrap();
-        for item in items {
-            if !found.has_disk {
-                out.push(item);
-            } else if matches!(&item, Out::Effect(effect) if fact_of(effect).is_some()) {
-                found.barrier.push_fact(item);
-            } else {
-                found.barrier.push(item, |it| out.push(it));
+        let mut given = given.into_iter().peekable();
+        for (index, effect) in effects.drain(..).enumerate() {
+            if let Some((_, given)) = given.next_if(|it| it.0 == index) {
+                self.pass(from, Out::Given(Box::new(given)));
+            }
+            self.pass_effect(from, effect);
+            if Some(index) == last_fact {
+                self.show(from, seen.take());
             }
         }
-        for item in out {
-            self.carry_out(node, item);
-        }
+        self.effects = effects; // Its room is used again.
         self.write(node);
-        self.set_alarm(node);
+        self.set_alarm(node, 1);
+    }
+
+    fn show(&mut self, from: Member, seen: Option<Box<Glimpse>>) {
+        if let Some(seen) = seen {
+            self.pass(from, Out::Seen(seen));
+        }
+    }
+
+    /// Carries out an effect, or has it wait in the barrier.
+    fn pass_effect(&mut self, from: Member, effect: Effect<Kgroup>) {
+        let found = self.nodes.get_mut(&from.id).unwrap();
+        if found.has_disk && fact_of(&effect).is_some() {
+            found.barrier.push_fact(Out::Effect(Box::new(effect)));
+        } else if found.waits() {
+            self.pass(from, Out::Effect(Box::new(effect)));
+        } else {
+            self.carry_out_effect(from, effect);
+        }
+    }
+
+    fn pass(&mut self, from: Member, item: Out) {
+        let found = self.nodes.get_mut(&from.id).unwrap();
+        let mut out = None;
+        match found.has_disk {
+            true => found.barrier.push(item, |it| out = Some(it)),
+            false => out = Some(item),
+        }
+        if let Some(item) = out {
+            self.carry_out(from, item);
+        }
     }
 
     fn write(&mut self, node: NodeId) {
@@ -93,8 +116,9 @@ impl World {
             .extend(found.writing.take().into_iter().flatten());
         let mut out = Vec::new();
         found.barrier.stored(mark, |it| out.push(it));
-        for effect in out {
-            self.carry_out(node, effect);
+        let from = Member::new(node.0, life);
+        for item in out {
+            self.carry_out(from, item);
         }
         self.write(node);
         self.compact(node);
@@ -121,28 +145,24 @@ impl World {
         }
     }
 
-    fn carry_out(&mut self, node: NodeId, item: Out) {
-        let effect = match item {
-            Out::Effect(effect) => *effect,
-            Out::Given(given) => return self.oracle.commanded(self.now, *given),
-            Out::Seen(seen) => return self.oracle.look(self.now, node, *seen),
-        };
-        let found = &self.nodes[&node];
-        let (life, from) = (found.life, Member::new(node.0, found.life));
+    fn carry_out(&mut self, from: Member, item: Out) {
+        match item {
+            Out::Effect(effect) => self.carry_out_effect(from, *effect),
+            Out::Given(given) => self.oracle.commanded(self.now, *given),
+            Out::Seen(seen) => self.oracle.look(self.now, from.id, *seen),
+        }
+    }
+
+    fn carry_out_effect(&mut self, from: Member, effect: Effect<Kgroup>) {
         match effect {
             Effect::Send { to, message } => self.send(from, to.id, message),
             Effect::Multicast { message } => {
-                let to: Vec<NodeId> = self
-                    .nodes
-                    .keys()
-                    .copied()
-                    .filter(|it| *it != node)
-                    .collect();
-                for to in to {
+                let others = self.nodes.keys().copied().filter(|it| *it != from.id);
+                for to in others.collect::<Vec<NodeId>>() {
                     self.send(from, to, message.clone());
                 }
             }
-            Effect::Event(event) => self.event(node, life, event),
+            Effect::Event(event) => self.event(from.id, from.incarnation.0, &event),
         }
     }
 }

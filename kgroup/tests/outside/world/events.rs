@@ -1,4 +1,4 @@
-//! Events of a world, in the order of their times.
+//! Events of a world.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,9 +16,11 @@ pub(crate) enum Ev {
         sent: u64,
         message: Message,
     },
+    /// Alarms of a node, one behind the other.
     Wake {
         node: NodeId,
         life: u32,
+        times: u64,
     },
     Stored {
         node: NodeId,
@@ -50,26 +52,4 @@ pub(crate) enum Ev {
     Heal(BTreeSet<(NodeId, NodeId)>),
     Epoch,
     Poll,
-}
-
-pub(super) struct Due {
-    pub(super) at: u64,
-    pub(super) order: u64,
-    pub(super) ev: Ev,
-}
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
-    }
-}
-impl Eq for Due {}
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
 }

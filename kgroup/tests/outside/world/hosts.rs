@@ -11,8 +11,8 @@ use super::{Ev, MS, World};
 use crate::story::Break;
 
 impl World {
-    pub(super) fn event(&mut self, node: NodeId, life: u32, event: Event) {
-        self.note(|| match &event {
+    pub(super) fn event(&mut self, node: NodeId, life: u32, event: &Event) {
+        self.note(|| match event {
             Event::Groups(
                 groups::Event::Entered(_) | groups::Event::Left(_) | groups::Event::Proposed { .. },
             ) => {
@@ -25,12 +25,11 @@ impl World {
             } => String::new(),
             other => format!("{node}: {other:?}"),
         });
-        match &event {
+        match event {
             Event::Leader {
-                group,
                 event: LeaderEvent::Devices(devices::Event::Ping { device }),
+                ..
             } => {
-                let _ = group;
                 let value = self.device_states.get(device).cloned();
                 if value.is_some() && !self.dice.percent(self.faults.act / 4) {
                     let command = Command::Reported {
@@ -73,23 +72,13 @@ impl World {
             }
             _ => {}
         }
-        let heard = self.heard(event);
-        self.oracle.event(self.now, node, life, &heard);
-    }
-
-    /// The event, or another one where answers are turned around.
-    fn heard(&self, mut event: Event) -> Event {
-        if self.broken == Some(Break::Answers) {
-            match &mut event {
-                Event::Groups(groups::Event::Proposed { is_decided, .. }) => *is_decided ^= true,
-                Event::Map {
-                    event: StoreEvent::Found { entry, .. },
-                    ..
-                } => *entry = None,
-                _ => {}
+        match self.broken {
+            Some(Break::Answers) => {
+                let event = turned_around(event.clone());
+                self.oracle.event(self.now, node, life, &event);
             }
+            _ => self.oracle.event(self.now, node, life, event),
         }
-        event
     }
 
     pub(super) fn execute(
@@ -144,4 +133,17 @@ impl World {
             );
         }
     }
+}
+
+/// The event with another answer.
+fn turned_around(mut event: Event) -> Event {
+    match &mut event {
+        Event::Groups(groups::Event::Proposed { is_decided, .. }) => *is_decided ^= true,
+        Event::Map {
+            event: StoreEvent::Found { entry, .. },
+            ..
+        } => *entry = None,
+        _ => {}
+    }
+    event
 }

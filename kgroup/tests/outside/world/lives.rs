@@ -30,6 +30,11 @@ impl Node {
     pub(crate) fn machine(&self) -> Option<&Kgroup> {
         self.driver.as_ref().map(Driver::machine)
     }
+
+    /// Returns true if facts wait until they are stored, and all effects behind them.
+    pub(super) fn waits(&self) -> bool {
+        self.has_disk && self.barrier.waiting() > 0
+    }
 }
 
 impl World {

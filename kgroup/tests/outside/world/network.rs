@@ -18,33 +18,39 @@ impl World {
         self.oracle.expect(now, length <= usize::from(budget), || {
             format!("a frame of {length} bytes with a budget of {budget}: {message:?}")
         });
-        let copies = 1 + usize::from(self.dice.percent(self.faults.double));
-        for _ in 0..copies {
-            let is_lost = self.dice.percent(self.faults.loss) || (self.loses)(&message);
-            if is_lost || self.blocked.contains(&(from.id, to)) {
-                continue;
+        let is_double = self.dice.percent(self.faults.double);
+        let double = is_double.then(|| message.clone());
+        for message in double.into_iter().chain([message]) {
+            if let Some(after) = self.transit(from.id, to, &message) {
+                let sent = now;
+                self.after(
+                    after,
+                    Ev::Deliver {
+                        from,
+                        to,
+                        sent,
+                        message,
+                    },
+                );
             }
-            let mut after = 100 + self.dice.below(self.faults.delay);
-            if self.dice.percent(self.faults.slow) {
-                let ages = self.faults.ages.max(self.faults.longest);
-                let longest = if is_of_cluster(&message) {
-                    self.faults.longest
-                } else {
-                    ages
-                };
-                after += self.dice.below(longest.saturating_sub(after).max(1));
-            }
-            let message = message.clone();
-            self.after(
-                after,
-                Ev::Deliver {
-                    from,
-                    to,
-                    sent: now,
-                    message,
-                },
-            );
         }
+    }
+
+    /// The time until a message arrives; `None` if it is lost.
+    fn transit(&mut self, from: NodeId, to: NodeId, message: &Message) -> Option<u64> {
+        let is_lost = self.dice.percent(self.faults.loss) || (self.loses)(message);
+        if is_lost || self.blocked.contains(&(from, to)) {
+            return None;
+        }
+        let after = 100 + self.dice.below(self.faults.delay);
+        if !self.dice.percent(self.faults.slow) {
+            return Some(after);
+        }
+        let longest = match is_of_cluster(message) {
+            true => self.faults.longest,
+            false => self.faults.ages.max(self.faults.longest),
+        };
+        Some(after + self.dice.below(longest.saturating_sub(after).max(1)))
     }
 
     pub(super) fn deliver(&mut self, from: Member, to: NodeId, sent: u64, message: Message) {
