@@ -2,8 +2,9 @@
 //! the crates' pages alone.
 //!
 //! `OUTSIDE_SEED=7` runs one history, `OUTSIDE_SEEDS=0..1000` many; `OUTSIDE_TRACE=1` prints what happens, and
-//! with `OUTSIDE_GROUP=3` also the messages about the group of this number. By hand for many, about ten a second:
-//! `OUTSIDE_SEEDS=0..20000 cargo test --release -p selvedge-kgroup --test outside what_the -- --nocapture`.
+//! with `OUTSIDE_GROUP=3` also the messages about the group of this number. By hand for many, on all cores:
+//! `OUTSIDE_SEEDS=0..20000 cargo test --release -p selvedge-kgroup --test outside what_the -- --nocapture`; with
+//! `CARGO_PROFILE_RELEASE_LTO=fat CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1` it takes longer to build, and runs faster.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,72 +22,81 @@ mod maps;
 mod oracle;
 mod scripts;
 mod story;
+mod totals;
 mod world;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ops::Range;
+use std::panic::catch_unwind;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
 
 use selvedge_groups::GroupId;
 use selvedge_kgroup::Site;
 
 use crate::story::{Break, Setting, Story};
+use crate::totals::Totals;
 use crate::world::Dice;
 
 pub(crate) fn is_cluster(group: GroupId) -> bool {
     group.0 & 3 == Site::cluster(0).0 & 3
 }
 
-#[derive(Default, Debug)]
-struct Totals {
-    histories: u64,
-    converged: u64,
-    runs: u64,
-    completed: u64,
-    commands: u64,
-    sites: u64,
-    refused_sites: u64,
-    other_sites: u64,
-    configurations: u64,
-    begun_anew: u64,
-    map_answers: u64,
-    map_unanswered: u64,
-    steps: u64,
-    probes: u64,
-    unborn: u64,
-}
-
-fn history(seed: u64, totals: &mut Totals) -> Result<(), String> {
+/// Plays the history of a seed; `None` if its choices make no site.
+fn history(seed: u64) -> Option<Story> {
     let mut dice = Dice::new(seed);
     let setting = Setting::draw(&mut dice);
     if std::env::var("OUTSIDE_TRACE").is_ok() {
         eprintln!("seed {seed}: {setting:?}");
     }
-    let Some(mut story) = Story::new(seed, setting) else {
-        return Ok(());
-    };
+    let mut story = Story::new(seed, setting)?;
     story.run();
-    let counts = &story.world.oracle.counts;
-    totals.histories += 1;
-    totals.converged += u64::from(story.end.converged);
-    totals.runs += counts.runs;
-    totals.completed += counts.completed;
-    totals.commands += counts.commands;
-    totals.sites += counts.sites;
-    totals.refused_sites += counts.refused_sites;
-    totals.other_sites += counts.other_sites;
-    totals.configurations += counts.configurations;
-    totals.begun_anew += counts.begun_anew;
-    totals.map_answers += story.world.oracle.maps.answered;
-    totals.map_unanswered += story.world.oracle.maps.unanswered;
-    totals.steps += story.world.steps;
-    totals.probes += story.end.probes;
-    totals.unborn += story.unborn;
-    match story.world.oracle.failures.first() {
-        None => Ok(()),
-        Some(first) => Err(first.clone()),
-    }
+    Some(story)
 }
 
-fn seeds() -> std::ops::Range<u64> {
+/// The first failure of the history of a seed.
+fn failure(seed: u64, totals: &Mutex<Totals>) -> Option<String> {
+    let Ok(played) = catch_unwind(|| history(seed)) else {
+        return Some("a panic".into());
+    };
+    let story = played?;
+    totals.lock().unwrap().add(&story);
+    story.world.oracle.failures.into_iter().next()
+}
+
+/// Plays the histories of these seeds, many of them on all cores. Returns the number that failed.
+#[allow(clippy::disallowed_methods, reason = "a run has a rate")]
+fn play(seeds: Range<u64>, totals: &Mutex<Totals>) -> u64 {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let threads = cores.min((seeds.end - seeds.start).div_ceil(50) as usize);
+    let (next, failed) = (AtomicU64::new(seeds.start), AtomicU64::new(0));
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= seeds.end {
+                return;
+            }
+            if let Some(what) = failure(seed, totals) {
+                failed.fetch_add(1, Ordering::Relaxed);
+                eprintln!("OUTSIDE_SEED={seed}: {what}");
+            }
+        }
+    };
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    let time = begin.elapsed().as_secs_f64();
+    let ran = totals.lock().unwrap().histories;
+    let rate = ran as f64 / time;
+    eprintln!("{ran} histories in {time:.1} s, {rate:.1} a second, on threads: {threads}");
+    failed.into_inner()
+}
+
+fn seeds() -> Range<u64> {
     if let Ok(seed) = std::env::var("OUTSIDE_SEED") {
         let seed = seed.parse().unwrap();
         return seed..seed + 1;
@@ -164,26 +174,10 @@ fn each_oracle_fails_where_the_world_breaks_an_assumption() {
 
 #[test]
 fn what_the_pages_promise_holds_while_sites_change() {
-    let mut totals = Totals::default();
-    let mut failed = 0;
-    for seed in seeds() {
-        let outcome = catch_unwind(AssertUnwindSafe(|| history(seed, &mut totals)));
-        let outcome = outcome.unwrap_or_else(|_| Err("a panic".into()));
-        if let Err(what) = outcome {
-            failed += 1;
-            eprintln!("OUTSIDE_SEED={seed}: {what}");
-        }
-    }
+    let totals = Mutex::new(Totals::default());
+    let failed = play(seeds(), &totals);
+    let totals = totals.into_inner().unwrap();
     eprintln!("{totals:?}");
     assert_eq!(failed, 0, "histories that failed");
-    let ran = totals.histories;
-    if ran >= 20 {
-        assert!(totals.completed > 2 * ran && totals.commands > 4 * ran);
-        assert!(totals.sites > 2 * ran && totals.configurations > 5 * ran);
-        assert!(totals.map_answers > 4 * ran && totals.probes > 3 * ran);
-        assert!(totals.converged > ran / 2 && totals.other_sites > ran / 4);
-    }
-    if ran >= 400 {
-        assert!(totals.begun_anew > 0);
-    }
+    totals.check();
 }
