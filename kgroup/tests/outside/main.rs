@@ -133,7 +133,7 @@ const FOUND: [(Break, &[u64], &[&str]); 7] = [
         ],
     ),
     (Break::ShortFrames, &[2], &["a frame of"]),
-    (Break::Cut, &[0], &["no end"]),
+    (Break::Cut, &[1], &["no end"]),
     (
         Break::Answers,
         &[0, 3],
