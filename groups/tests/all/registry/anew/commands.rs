@@ -129,8 +129,8 @@ fn a_number_that_cannot_be_ends_no_part() {
             generation: 0,
             items: [Item::Replica { group, message }].into_iter().collect(),
         };
-        let others = town.nodes.values().map(|it| it.machine().me());
-        let from = others.filter(|it| it.id.0 != leader).next().unwrap();
+        let mut members = town.nodes.values().map(|it| it.machine().me());
+        let from = members.find(|it| it.id.0 != leader).unwrap();
         town.input(leader, Input::Message { from, message });
         assert_eq!(town.leaders(group), [leader]);
         let machine = town.nodes[&leader].machine();
