@@ -1,0 +1,111 @@
+//! Reports of losses, at the leader of the registry.
+
+use super::*;
+
+#[test]
+fn the_leader_asks_about_no_map_and_no_unknown_group() {
+    let mut rounds = Rounds::new();
+    let members = members_of(&rounds.others);
+    rounds.report(MAP, 0);
+    rounds.report(GroupId(99), 0);
+    rounds.run(Span::secs(10), |it| Some(lost(it, &members)));
+    assert!(rounds.rounds.is_empty());
+    rounds.begin_anew();
+}
+
+#[test]
+fn a_report_of_a_former_beginning_is_answered_with_the_present_one() {
+    let mut rounds = Rounds::new();
+    rounds.begin_anew();
+    rounds.rounds.clear();
+    rounds.town.wire.clear();
+    rounds.report(FIRST, 5);
+    let is_born = |it: &Item<Change, u64>| matches!(it, Item::Born { group: FIRST, .. });
+    let mut items = rounds.town.wire.iter().flat_map(|it| it.3.items.iter());
+    assert!(items.any(is_born));
+    rounds.run(Span::secs(5), |_| None);
+    assert!(rounds.rounds.is_empty());
+    rounds.report(FIRST, END + 1);
+    rounds.run(Span::secs(5), |_| None);
+    assert_eq!(rounds.counts(), (1, 0));
+}
+
+#[test]
+fn another_node_answers_a_report_with_the_place_of_the_registry() {
+    let mut rounds = Rounds::new();
+    let is_place = |it: &Item<Change, u64>| {
+        matches!(
+            it,
+            Item::Where {
+                group: GroupId::REGISTRY,
+                leader: Some(_),
+                ..
+            }
+        )
+    };
+    let (group, number) = (FIRST, 0);
+    let others = rounds.others.clone();
+    let mut places = 0;
+    for to in others {
+        rounds.town.wire.clear();
+        let from = rounds.town.nodes[&rounds.leader].machine().me();
+        rounds.send(from, to, Item::Lost { group, number });
+        let items = rounds.town.wire.iter().flat_map(|it| it.3.items.iter());
+        places += items.filter(|it| is_place(it)).count();
+    }
+    assert!(
+        places >= 2,
+        "the other members of the registry know its leader"
+    );
+}
+
+/// Its founders may not have got the news yet.
+#[test]
+fn a_group_that_has_just_begun_is_not_lost() {
+    let mut rounds = Rounds::new();
+    rounds.is_mute = true;
+    let members = members_of(&rounds.others);
+    rounds.report(FIRST, 0);
+    while rounds.birth().is_none() {
+        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
+    }
+    rounds.rounds.clear();
+    rounds.report(FIRST, END + 1);
+    rounds.run(Span::millis(50), |_| None);
+    assert!(rounds.rounds.is_empty());
+    rounds.run(Span::secs(60), |_| None);
+    // Its founders may have been silent for other reasons: those of the former beginning count no more.
+    rounds.report(FIRST, END + 1);
+    rounds.run(Span::secs(30), |it| Some(lost_or_new(it, &members)));
+    assert_eq!(rounds.counts(), (1, 0));
+}
+
+/// The founders of the present beginning count, and no members of a former one.
+#[test]
+fn a_later_beginning_ends_after_its_founders_are_lost() {
+    for is_lost in [false, true] {
+        let mut rounds = Rounds::new();
+        rounds.begin_anew();
+        rounds.rounds.clear();
+        let former = members_of(&rounds.others);
+        let registry = rounds.town.nodes[&rounds.leader].machine().registry();
+        let birth = registry.unwrap().birth(FIRST).unwrap();
+        let founders: Vec<u64> = birth.founders.iter().map(|it| it.id.0).collect();
+        rounds.report(FIRST, END + 1);
+        rounds.run(Span::secs(30), |it| {
+            assert_eq!(it.end, 2 * END);
+            let answer = match founders.contains(&it.to) && !is_lost {
+                true => Answer::voter(it.to, END + 1),
+                false => Answer {
+                    number: 5,
+                    members: former.clone(),
+                    from: life(it.to, 2),
+                    since: 2,
+                    ..Answer::nothing(it.to)
+                },
+            };
+            Some(answer.promise(it))
+        });
+        assert_eq!(rounds.counts(), if is_lost { (3, 2) } else { (1, 0) });
+    }
+}

@@ -1,0 +1,64 @@
+//! Changes of the site.
+
+use super::*;
+
+/// It may still be a member.
+#[test]
+fn a_node_that_the_site_has_no_more_has_to_answer_while_it_is_here() {
+    for answers in [false, true] {
+        let mut rounds = Rounds::new();
+        let former = rounds.others[5];
+        let next = Land {
+            nodes: (1..=7).filter(|it| *it != former).collect(),
+            former: vec![former],
+            ..rounds.land.next()
+        };
+        rounds.change(&next);
+        let members = members_of(&rounds.others);
+        rounds.report(FIRST, 0);
+        rounds.run(Span::secs(60), |it| {
+            (answers || it.to != former).then(|| lost(it, &members))
+        });
+        assert_eq!(rounds.birth().is_some(), answers);
+    }
+}
+
+/// The nodes that were asked are those of the former site.
+#[test]
+fn the_leader_asks_again_after_a_change_of_the_site() {
+    let mut rounds = Rounds::new();
+    let members = members_of(&rounds.others);
+    rounds.report(FIRST, 0);
+    while rounds.rounds.len() < 3 {
+        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
+    }
+    rounds.town.change(rounds.leader, &rounds.land.next());
+    rounds.run(Span::secs(30), |it| Some(lost(it, &members)));
+    assert_eq!(rounds.birth(), Some(END + 1));
+    assert_eq!(rounds.counts(), (6, 2), "{:?}", rounds.rounds);
+}
+
+/// All promised, and the founders are not chosen yet.
+#[test]
+fn the_leader_asks_again_after_a_change_of_the_site_behind_all_promises() {
+    let mut rounds = Rounds::new();
+    let members = members_of(&rounds.others);
+    rounds.are_absent = true;
+    rounds.report(FIRST, 0);
+    while rounds.counts().1 < 2 {
+        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
+    }
+    rounds.run(Span::millis(500), |it| Some(lost(it, &members)));
+    assert_eq!(rounds.birth(), None);
+    rounds.town.change(rounds.leader, &rounds.land.next());
+    let leader = rounds.leader;
+    while rounds.town.nodes[&leader].machine().generation() < 2 {
+        rounds.run(Span::millis(10), |_| None);
+    }
+    assert_eq!(rounds.birth(), None);
+    rounds.are_absent = false;
+    rounds.run(Span::millis(500), |_| None);
+    assert_eq!(rounds.birth(), None);
+    rounds.run(Span::secs(30), |it| Some(lost(it, &members)));
+    assert_eq!(rounds.birth(), Some(END + 1));
+}
