@@ -9,8 +9,10 @@ use crate::mesh::*;
 mod answers;
 mod commands;
 mod decisions;
+mod founders;
 mod reports;
 mod rounds;
+mod stored;
 
 fn members(town: &Town, group: GroupId) -> Vec<u64> {
     let latest = town

@@ -144,7 +144,7 @@ fn a_node_names_the_latest_members_of_the_beginning_in_question() {
     assert_eq!((own.number, own.members), (END + 1, 3));
 }
 
-fn missing(configuration: u64) -> Item<Change, u64> {
+pub(super) fn missing(configuration: u64) -> Item<Change, u64> {
     let wants = Wants::Entries;
     let body = Body::Missing {
         committed: 0,
@@ -278,6 +278,57 @@ fn a_node_reports_no_loss_after_the_news_of_the_next_beginning() {
         let mut own = rounds.town.wire.iter().filter(|it| it.2.id.0 == other);
         assert!(!own.any(|it| it.3.items.iter().any(|it| matches!(it, Item::Lost { .. }))));
     }
+}
+
+/// It learned of the next beginning as one of its founders, and from nobody else.
+#[test]
+fn a_founder_of_the_next_beginning_reports_no_promise() {
+    let mut rounds = Rounds::new();
+    let other = rounds.outsider();
+    rounds.ask_about(other, FIRST, END, true);
+    let by = (1..=7).find(|it| *it != other).unwrap();
+    let birth = Birth {
+        number: END + 1,
+        generation: 1,
+        founders: [life(other, 1), life(by, 1)].into_iter().collect(),
+    };
+    let group = FIRST;
+    rounds.send(life(by, 1), other, Item::Born { group, birth });
+    assert_eq!(rounds.reports(other, 2), BTreeSet::new());
+}
+
+#[test]
+fn a_loss_is_reported_until_the_site_has_the_group_no_more() {
+    let second = GroupId(8);
+    let mut rounds = Rounds::with(&[FIRST.0, second.0]);
+    let other = rounds.outsider();
+    for group in [FIRST, second] {
+        rounds.ask_about(other, group, END, true);
+    }
+    assert_eq!(rounds.reports(other, 2), BTreeSet::from([FIRST, second]));
+    let next = Land {
+        groups: vec![FIRST.0],
+        ..rounds.land.next()
+    };
+    rounds.town.change(rounds.leader, &next);
+    let mut reported = BTreeSet::new();
+    for _ in 0..2_000 {
+        let generation = rounds.town.nodes[&other].machine().generation();
+        for it in &mut rounds.town.wire {
+            let (lost, rest): (Vec<_>, Vec<_>) =
+                (it.3.items.iter().cloned()).partition(|it| matches!(it, Item::Lost { .. }));
+            it.3.items = rest.into_iter().collect();
+            reported.extend(lost.into_iter().map(|it| (generation, it)));
+        }
+        rounds.town.wire.retain(|it| !it.3.items.is_empty());
+        rounds.town.run(Span::millis(10));
+    }
+    let of_next = reported.into_iter().filter(|it| it.0 == 2);
+    let groups = of_next.map(|it| match it.1 {
+        Item::Lost { group, .. } => group,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(groups.collect::<Vec<_>>(), [FIRST]);
 }
 
 #[test]

@@ -284,6 +284,31 @@ fn a_founder_that_knows_no_leader_reports_the_loss() {
     assert!(sends_report(&mut town, id, epoch));
 }
 
+/// It is a guess of a node that asked in vain as well.
+#[test]
+fn a_guess_is_no_news_for_a_founder() {
+    let (mut town, id, epoch) = founder_outside();
+    let members = members(&town, FIRST);
+    town.cut = members.iter().copied().collect();
+    for later in epoch..epoch + 3 {
+        sends_report(&mut town, id, later);
+    }
+    let item = Item::Where {
+        group: FIRST,
+        number: 0,
+        leader: Some(NodeId(members[0])),
+        members: members.iter().map(|it| life(*it, 1)).collect(),
+    };
+    let message = Message {
+        plan: Land::first(7, &[FIRST.0]).plan().digest(),
+        generation: 0,
+        items: [item].into_iter().collect(),
+    };
+    let from = life((1..=7).find(|it| *it != id).unwrap(), 1);
+    town.input(id, Input::Message { from, message });
+    assert!(sends_report(&mut town, id, epoch + 3));
+}
+
 /// The registry keeps its quorum.
 #[test]
 fn a_group_begins_anew_as_often_as_its_members_lose_their_memory() {

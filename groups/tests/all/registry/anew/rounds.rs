@@ -3,6 +3,7 @@
 use super::*;
 
 mod counted;
+mod lead;
 mod reported;
 mod sites;
 
@@ -75,6 +76,8 @@ impl Answer {
 /// The registry's leader, and nodes of which it gets other answers than theirs.
 pub(super) struct Rounds {
     pub(super) town: Town,
+    /// The digest of the first plan.
+    plan: u32,
     pub(super) land: Land,
     pub(super) leader: u64,
     others: Vec<u64>,
@@ -88,7 +91,12 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new() -> Self {
-        let first = Land::first(7, &[FIRST.0]);
+        Self::with(&[FIRST.0])
+    }
+
+    /// The same, with these groups.
+    pub(super) fn with(groups: &[u64]) -> Self {
+        let first = Land::first(7, groups);
         let mut town = Town::new(&first);
         town.run(Span::secs(2));
         let land = first.next();
@@ -97,6 +105,7 @@ impl Rounds {
         let leader = town.leaders(GroupId::REGISTRY)[0];
         Self {
             town,
+            plan: first.plan().digest(),
             land,
             leader,
             others: (1..=7).filter(|it| *it != leader).collect(),
@@ -116,7 +125,7 @@ impl Rounds {
 
     fn message(&self, to: u64, item: Item<Change, u64>) -> Message<Change, u64> {
         Message {
-            plan: Land::first(7, &[FIRST.0]).plan().digest(),
+            plan: self.plan,
             generation: self.town.nodes[&to].machine().generation(),
             items: [item].into_iter().collect(),
         }

@@ -177,3 +177,22 @@ fn the_leader_waits_for_a_member_whose_answer_is_late() {
     });
     assert_eq!(rounds.birth(), Some(END + 1));
 }
+
+/// The nodes promised to end the beginning before, and no more.
+#[test]
+fn a_promise_to_end_a_former_beginning_does_not_count() {
+    let mut rounds = Rounds::new();
+    rounds.begin_anew();
+    rounds.rounds.clear();
+    rounds.report(FIRST, END + 1);
+    rounds.run(Span::secs(60), |it| {
+        Some(Answer {
+            from: life(it.to, 2),
+            since: 2,
+            mark: END,
+            ..Answer::nothing(it.to)
+        })
+    });
+    assert_eq!(rounds.counts(), (3, 1));
+    assert_eq!(rounds.birth(), Some(END + 1));
+}

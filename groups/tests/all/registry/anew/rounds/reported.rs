@@ -109,3 +109,64 @@ fn a_later_beginning_ends_after_its_founders_are_lost() {
         assert_eq!(rounds.counts(), if is_lost { (3, 2) } else { (1, 0) });
     }
 }
+
+/// A number of a beginning that was not decided begins nothing.
+#[test]
+fn nobody_begins_a_beginning_after_one_that_was_not_decided() {
+    for lost in [END + 1, 5 * END + 1] {
+        let mut rounds = Rounds::new();
+        let from = rounds.town.nodes[&rounds.others[0]].machine().me();
+        rounds.send(from, rounds.leader, Item::Find { group: FIRST, lost });
+        rounds.run(Span::secs(5), |_| None);
+        assert_eq!(rounds.birth(), None);
+    }
+}
+
+#[test]
+fn the_leader_asks_about_no_group_that_is_to_begin_anew() {
+    let mut rounds = Rounds::new();
+    let members = members_of(&rounds.others);
+    rounds.are_absent = true;
+    rounds.report(FIRST, 0);
+    while rounds.counts().1 < 2 {
+        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
+    }
+    rounds.run(Span::millis(500), |it| Some(lost(it, &members)));
+    rounds.rounds.clear();
+    rounds.report(FIRST, 0);
+    rounds.run(Span::millis(500), |_| None);
+    assert_eq!(rounds.birth(), None);
+    assert_eq!(rounds.rounds, []);
+}
+
+/// Its sender may have the former site.
+#[test]
+fn a_report_of_a_group_that_the_site_has_no_more_gets_no_answer() {
+    let second = GroupId(8);
+    let mut rounds = Rounds::new();
+    let with = Land {
+        groups: vec![FIRST.0, second.0],
+        ..rounds.land.next()
+    };
+    rounds.change(&with);
+    rounds.town.ask(1, MAP, 1);
+    let registry = rounds.town.nodes[&rounds.leader].machine().registry();
+    assert!(
+        [second, MAP]
+            .iter()
+            .all(|it| registry.unwrap().birth(*it).is_some())
+    );
+    let without = Land {
+        groups: vec![FIRST.0],
+        ..with.next()
+    };
+    rounds.change(&without);
+    // A map can never begin anew by itself.
+    for group in [second, MAP] {
+        rounds.town.wire.clear();
+        rounds.report(group, 0);
+        let items = rounds.town.wire.iter().flat_map(|it| it.3.items.iter());
+        let items: Vec<_> = items.collect();
+        assert_eq!(items, Vec::<&Item<Change, u64>>::new());
+    }
+}

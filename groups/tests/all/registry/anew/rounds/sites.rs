@@ -62,3 +62,40 @@ fn the_leader_asks_again_after_a_change_of_the_site_behind_all_promises() {
     rounds.run(Span::secs(30), |it| Some(lost(it, &members)));
     assert_eq!(rounds.birth(), Some(END + 1));
 }
+
+/// They follow from the first site alone. Of a later one others would be founders.
+#[test]
+fn founders_by_a_later_site_are_no_members() {
+    let mut rounds = Rounds::new();
+    let machine = rounds.town.nodes[&rounds.leader].machine();
+    assert!(machine.replica(FIRST).is_none());
+    rounds.report(FIRST, 0);
+    rounds.run(Span::secs(30), |it| Some(Answer::forgot(it.to)));
+    assert_eq!(rounds.counts(), (1, 0));
+}
+
+/// More than are asked about at once.
+#[test]
+fn groups_that_wait_are_asked_about_after_a_change_of_the_site() {
+    let groups: Vec<u64> = (1..=17).map(|it| 4 * it).collect();
+    let mut rounds = Rounds::with(&groups);
+    for group in &groups {
+        rounds.report(GroupId(*group), 0);
+    }
+    rounds.town.change(rounds.leader, &rounds.land.next());
+    let leader = rounds.leader;
+    while rounds.town.nodes[&leader].machine().generation() < 2 {
+        rounds.run(Span::millis(10), |_| None);
+    }
+    let mut asked = BTreeSet::new();
+    for _ in 0..3_000 {
+        rounds.town.run(Span::millis(10));
+        let items = rounds.town.wire.iter().flat_map(|it| it.3.items.iter());
+        asked.extend(items.filter_map(|it| match it {
+            Item::End { group, .. } => Some(group.0),
+            _ => None,
+        }));
+        rounds.questions();
+    }
+    assert_eq!(asked, groups.into_iter().collect());
+}
