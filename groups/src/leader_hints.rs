@@ -21,7 +21,7 @@ pub(crate) struct Hint<P> {
     number: u64,
     pub(crate) leader: Option<NodeId>,
     pub(crate) members: Vec<Member>,
-    /// The latest configuration of all that others sent, also if later hints are guesses.
+    /// The latest configuration of all that others sent, also if later hints are guesses. It does not age.
     latest: (u64, Vec<Member>),
     /// The number of epochs that began since it arrived, up to [`OLD`].
     epochs: u8,
@@ -106,8 +106,8 @@ impl<P> Hint<P> {
     }
 
     /// The least number that a place from others needs. A hint that led nowhere, or is of a former
-    /// epoch, gives way to any: a node that sent a number which is too high is believed no longer
-    /// than that.
+    /// epoch, gives way to any: questions follow a number that is too high no longer than that.
+    /// [`last_number`](Self::last_number) keeps it.
     pub(crate) const fn number(&self) -> u64 {
         match self.epochs > 0 || self.unanswered >= LOST {
             true => 0,
@@ -115,7 +115,8 @@ impl<P> Hint<P> {
         }
     }
 
-    /// The highest number that others sent, also if it does not count any more.
+    /// The highest number that others sent, also if no questions follow it any more. Reports of losses go by
+    /// it, so a number that is too high counts there until the hint is forgotten.
     pub(crate) const fn last_number(&self) -> u64 {
         self.latest.0
     }
