@@ -150,8 +150,12 @@ impl Run {
     fn inquire(&mut self) -> u32 {
         self.here = 0;
         for other in 1..NODES {
-            let (group, number) = (Site::cluster(0), 7);
-            self.receive(other, Item::Inquire { group, number });
+            let ask = Item::Inquire {
+                group: Site::cluster(0),
+                number: 7,
+                configuration: 2,
+            };
+            self.receive(other, ask);
         }
         NODES as u32 - 1
     }

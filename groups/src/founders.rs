@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use selvedge_core::{Context, Member, NodeId, Span};
 
 use crate::inquiry::ASKED;
+use crate::registry::number_after;
 use crate::state::Carried;
 use crate::{Begins, GroupId, Groups, Item, Node, Timer};
 
@@ -74,8 +75,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 call.asked += 1;
                 call.open = open.keys().map(|it| it.id).collect();
                 let number = call.number;
-                let items = open.into_iter();
-                let items = items.map(|(to, group)| (to, Item::Inquire { group, number }));
+                let items = open.into_iter().map(|(to, group)| {
+                    let lost = self.registrar.due.get(&group);
+                    let ask = Item::Inquire {
+                        group,
+                        number,
+                        configuration: number_after(lost.copied().unwrap_or_default()),
+                    };
+                    (to, ask)
+                });
                 self.posted.0.extend(items);
                 self.registrar.call = Some(call);
                 return Vec::new();

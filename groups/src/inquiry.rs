@@ -4,6 +4,9 @@
 //! meanwhile, would be one of the f that may fail; an outdated list names several of them. So the
 //! leader asks first, and names the life that answers.
 //!
+//! The question has the number of the link's configuration. A node that has promised to
+//! [end](crate::ending) the group before that number would have no vote, so it does not answer.
+//!
 //! Nor does a leader propose a link while no quorum answers, or is taken for present: the link
 //! would be decided when a quorum is back, and name outdated lives.
 
@@ -88,9 +91,16 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         mut inquiry: Inquiry,
         cx: &mut Context<'_, Self>,
     ) {
-        let number = inquiry.number;
+        let Some(replica) = self.replica(group) else {
+            return; // It was left.
+        };
+        let ask = Item::Inquire {
+            group,
+            number: inquiry.number,
+            configuration: replica.configuration().number + 1,
+        };
         let asked = self.open(&inquiry).into_iter();
-        let items = asked.map(|it| (it, Item::Inquire { group, number }));
+        let items = asked.map(|it| (it, ask.clone()));
         self.posted.0.extend(items);
         inquiry.asked += 1;
         if let Some(part) = self.parts.get_mut(&group) {
@@ -140,8 +150,18 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         chosen.iter().map(voter).collect()
     }
 
-    /// Answers the leader of a group that asks if this node is present.
-    pub(crate) fn on_inquire(&mut self, from: Member, group: GroupId, number: u64) {
+    /// Answers the leader of a group that asks if this node is present. A node that has promised to take no
+    /// part in the next configuration would be one of the f: it sends nothing.
+    pub(crate) fn on_inquire(
+        &mut self,
+        from: Member,
+        group: GroupId,
+        (number, configuration): (u64, u64),
+    ) {
+        let ended = self.ended.get(&group).copied().unwrap_or_default();
+        if configuration <= ended {
+            return;
+        }
         let has_room = self.parts.len() < self.config.groups.into();
         if !has_room && !self.parts.contains_key(&group) {
             self.counters.0.no_room += 1;

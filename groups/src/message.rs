@@ -64,12 +64,15 @@ pub enum Item<U, P> {
         members: List<Member, 5>,
     },
     /// The group's leader would name the receiver as a member, and asks if it is present. Answered
-    /// by [`Item::Here`], where the receiver has room for the group.
+    /// by [`Item::Here`], where the receiver has room for the group, and has not promised to take no part in
+    /// that configuration.
     Inquire {
         /// The group.
         group: GroupId,
         /// The sender's number of the question.
         number: u64,
+        /// The number of the configuration that would name the receiver.
+        configuration: u64,
     },
     /// The sender is present, in the life that stands beside its name.
     Here {

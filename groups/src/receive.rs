@@ -107,7 +107,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 leader,
                 members,
             } => self.on_where(group, number, leader, &members, cx),
-            Item::Inquire { group, number } => self.on_inquire(from, group, number),
+            Item::Inquire {
+                group,
+                number,
+                configuration,
+            } => self.on_inquire(from, group, (number, configuration)),
             Item::Here {
                 group,
                 life,

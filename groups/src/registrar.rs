@@ -7,7 +7,7 @@
 //! begins again without its memory has no vote, and founds nothing twice.
 //!
 //! A group that lost its memory for good begins anew by the same decision. The numbers of its
-//! configurations are higher than all before ([`first_number`]), so that messages of a former
+//! configurations are higher than all before ([`number_after`]), so that messages of a former
 //! beginning mean nothing to members of a later one.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,9 @@ use crate::ending::Ending;
 use crate::founders::Call;
 use crate::leader_hints::{Hint, OLD};
 use crate::propose::Proposal;
-use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, first_number, instance};
+use crate::registry::{
+    BIRTHS_MAX, Birth, Registration, Registry, first_number, instance, number_after,
+};
 use crate::state::Carried;
 use crate::{Begins, GroupId, Groups, Item, Reject, Start, Timer};
 
@@ -477,10 +479,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             };
             let present = self.registry().and_then(|it| it.birth(group));
             let present = present.map_or(0, |it| it.number);
-            let number = match lost {
-                0 => first_number(0),
-                _ => first_number(instance(lost) + 1),
-            };
+            let number = number_after(lost);
             if number > Configuration::NUMBER_MAX || number <= present {
                 self.registrar.due.remove(&group);
                 continue;

@@ -34,6 +34,15 @@ pub(crate) const fn first_number(instance: u64) -> u64 {
     (instance << NUMBERS_BITS) + 1
 }
 
+/// The number of the first configuration of the next beginning, after this last one of the present
+/// beginning, or 0 before the first beginning.
+pub(crate) const fn number_after(last: u64) -> u64 {
+    match last {
+        0 => first_number(0),
+        _ => first_number(instance(last) + 1),
+    }
+}
+
 /// The bytes of a part of an encoded site.
 pub type Bytes = List<u8, 16>;
 

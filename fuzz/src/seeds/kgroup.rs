@@ -356,7 +356,11 @@ fn items(group: GroupId) -> Vec<Item<Update, Payload>> {
         leader: Some(NodeId(2)),
         members: members.clone().collect(),
     };
-    let inquire = Item::Inquire { group, number: 2 };
+    let inquire = Item::Inquire {
+        group,
+        number: 2,
+        configuration: 4,
+    };
     let here = Item::Here {
         group,
         life: 3,

@@ -196,7 +196,12 @@ fn a_node_that_has_room_for_a_group_says_that_it_is_here() {
     let from = life(founders(9, GROUP)[1], 3);
     let inquire = |node: &mut One, group| {
         let number = 6;
-        node.receive(from, [Item::Inquire { group, number }]);
+        let ask = Item::Inquire {
+            group,
+            number,
+            configuration: 2,
+        };
+        node.receive(from, [ask]);
         let sent = node.sent();
         let life = from.incarnation.0;
         let here = Item::Here {

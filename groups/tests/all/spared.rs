@@ -349,6 +349,7 @@ fn a_report_counts_for_the_life_of_its_sender() {
         [Item::Inquire {
             group: GROUP,
             number,
+            configuration: 2,
         }],
     );
     assert!(!node.machine().is_spared(NodeId(2)));

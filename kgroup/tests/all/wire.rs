@@ -70,7 +70,11 @@ fn items() -> Vec<Item<Update, Payload>> {
             leader: Some(NodeId(7)),
             members: [7, 8, 9].map(|it| Member::new(it, 2)).into_iter().collect(),
         },
-        Item::Inquire { group, number: 2 },
+        Item::Inquire {
+            group,
+            number: 2,
+            configuration: 3,
+        },
         Item::Here {
             group,
             life: 1,
@@ -95,7 +99,7 @@ fn the_bytes_of_a_message_stay_the_same() {
     let ask = [1, 4, 0, 0, 101, 13, 172, 2, 1, 0, 0];
     let notify = [2, 4, 6, 1, 4, 6, 101, 13, 2, 1, 1, 1, 2, b'o', b'n'];
     let places = [3, 4, 4, 1, 7, 3, 7, 2, 8, 2, 9, 2];
-    let inquire = [4, 4, 2];
+    let inquire = [4, 4, 2, 3];
     let here = [5, 4, 1, 2];
     let parts: [&[u8]; 7] = [&head, &replica, &ask, &notify, &places, &inquire, &here];
     assert_eq!(bytes, parts.concat());

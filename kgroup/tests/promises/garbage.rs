@@ -93,7 +93,11 @@ impl World {
             };
             let number = self.below(1 << 40);
             let item = match self.below(6) {
-                0 => Item::Inquire { group, number },
+                0 => Item::Inquire {
+                    group,
+                    number,
+                    configuration: self.below(1 << 40),
+                },
                 1 => Item::Where {
                     group,
                     number,

@@ -7,6 +7,7 @@ use super::{FIRST, MAP};
 use crate::mesh::*;
 
 mod answers;
+mod bound;
 mod commands;
 mod decisions;
 mod founders;

@@ -7,7 +7,7 @@ use super::*;
 
 /// The number of the configuration behind an answer, and its other parts.
 #[derive(Debug, PartialEq, Eq)]
-struct Ended {
+pub(super) struct Ended {
     mark: u64,
     votes: bool,
     number: u64,
@@ -45,7 +45,7 @@ impl Rounds {
     }
 
     /// Asks a node, in the place of the registry's leader.
-    fn ask_about(
+    pub(super) fn ask_about(
         &mut self,
         to: u64,
         group: GroupId,

@@ -207,6 +207,11 @@ impl Rounds {
         self.run_with(span, |it| Some(item(life, it, answer(it)?)));
     }
 
+    /// The questions of the leader are lost.
+    pub(super) fn run_unasked(&mut self, span: Span) {
+        self.run(span, |_| None);
+    }
+
     /// The numbers of the trial rounds, and of the binding rounds.
     fn counts(&self) -> (usize, usize) {
         let binding = self.rounds.iter().filter(|it| it.0).count();
