@@ -245,7 +245,6 @@
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, a decision of the registry, and a message with it to each node |
 //! | a member of a group that does not lead, with a registry, in each epoch but the first | a question to the leader and its answer |
-//! | a founder of the registry that has lost its memory, until there is a registry | a question to each other founder, in each epoch and when it joins |
 //! | a group that is reported as lost, in each epoch | 6 reports by each node that finds it so, and for each of them up to 3 messages to each node of the site, with their answers; a question without an answer is repeated up to 7 times |
 //! | a founder of the registry that lost its memory, while it knows no registry, in generation 0 of the site | a question of 3 bytes and a frame around it to each other founder that is here, in each epoch, and to one that joins: up to 14; and their answers |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |
