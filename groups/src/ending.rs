@@ -131,7 +131,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.enter_registry(cx);
         if self.leads(GroupId::REGISTRY) {
             for group in self.registrar.lost.clone() {
-                self.on_lost(self.me, group, self.latest_number(group), cx);
+                self.on_lost(self.me, group, self.lost_number(group), cx);
             }
             return;
         }
@@ -141,14 +141,20 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
+    /// The number of the beginning that this node reports as lost. The registry's leader names the next one to a
+    /// part of a former beginning.
+    fn lost_number(&self, group: GroupId) -> u64 {
+        let own = self.replica(group).map(|it| it.configuration().number);
+        match own.filter(|it| *it > 0) {
+            Some(_) => self.mark(group),
+            None => self.latest_number(group),
+        }
+    }
+
     pub(crate) fn report_lost_to(&mut self, leader: NodeId) {
         let to = self.latest(leader);
         for &group in &self.registrar.lost {
-            // A part of a former beginning is told of the next one again.
-            let number = match self.parts.contains_key(&group) {
-                true => self.mark(group),
-                false => self.latest_number(group),
-            };
+            let number = self.lost_number(group);
             self.posted.0.push((to, Item::Lost { group, number }));
         }
     }

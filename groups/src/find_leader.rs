@@ -2,8 +2,8 @@
 //!
 //! A node that slept, or was cut off, may hold a configuration that has ended. As a leader it
 //! learns that when it acts, and an idle leader does not act: so a leader confirms that it leads
-//! before it chooses, in each epoch. A member confirms a leader that was reported as failed. A
-//! member without a leader asks the nodes that may know: the nodes that others named to it, and the
+//! before it chooses, in each epoch. A member confirms a leader that was reported as failed, and one
+//! that sent nothing since the last epoch. A member without a leader asks the nodes that may know: the nodes that others named to it, and the
 //! group's founders.
 
 use alloc::vec::Vec;

@@ -43,7 +43,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         });
         loop {
             let nodes = self.plan.nodes().iter().map(|it| self.candidate(it));
-            let is_full = self.parts.len() >= self.config.groups.into();
+            let is_member = groups.iter().all(|it| self.parts.contains_key(it));
+            let is_full = self.parts.len() >= self.config.groups.into() && !is_member;
             let is_here = |it: &Node| {
                 let has_room = it.id != self.me.id || !is_full;
                 has_room && self.is_here(it.id) && !call.silent.contains(&it.id)

@@ -23,7 +23,7 @@
 //! | a group whose members fail one after another goes on | fewer than a quorum fail, or begin again, before the next ones have the state |
 //! | a power domain with at most f nodes that goes dark stops no group | its members are notified |
 //! | a link names nodes in lives that have just answered, while a quorum of the group answers | |
-//! | a member that slept or was cut off gives up a configuration that has ended | two epochs begin; a founder, or a former member that it knows, remembers where the group is |
+//! | a member that slept or was cut off gives up a configuration that has ended | three epochs begin; a founder, or a former member that it knows, remembers where the group is |
 //! | a node that asked to be spared is chosen as one of weight 0 in the changes of members from the next epoch on, until it takes its share again or begins another life | its report with the epoch, or an earlier one, reaches the leaders |
 //! | all nodes may lose power at once, and groups go on from their stored states | hosts store facts |
 //! | a map's changes are decided in one order, each once, and any node can watch an entry | see [`store`] |
@@ -244,7 +244,7 @@
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, a decision of the registry, and a message with it to each node |
-//! | a member of a group that does not lead, with a registry, in each epoch but the first | a question to the leader and its answer |
+//! | a member whose leader sent nothing for an epoch | a question to the leader, and a round among the members |
 //! | a group that is reported as lost, in each epoch | 6 reports by each node that finds it so, and for each of them up to 3 messages to each node of the site, with their answers; a question without an answer is repeated up to 7 times |
 //! | a founder of the registry that lost its memory, while it knows no registry, in generation 0 of the site | a question of 3 bytes and a frame around it to each other founder that is here, in each epoch, and to one that joins: up to 14; and their answers |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |

@@ -30,6 +30,8 @@ pub(crate) struct Part<S: State> {
     pub(crate) is_entered: bool,
     /// True if the replica was asked to confirm the leader, and has not answered.
     pub(crate) confirms: bool,
+    /// False if the leader has sent nothing since an epoch began. Noted once the node has seen some epochs.
+    pub(crate) is_led: bool,
     /// The inquiry to the nodes that this leader would name.
     pub(crate) inquiry: Option<Inquiry>,
     /// True if a [`Fact::Base`](crate::Fact::Base) has recorded its beginning: it stands before the
@@ -51,6 +53,7 @@ impl<S: State> Part<S> {
             sought: 0,
             is_entered: false,
             confirms: false,
+            is_led: true,
             inquiry: None,
             is_stored: false,
         }

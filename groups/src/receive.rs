@@ -202,6 +202,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         {
             self.counters.0.refused += 1;
         }
+        if let Some(part) = self.parts.get_mut(&group) {
+            let leader = part.replica.leader().map(|it| it.0);
+            part.is_led |= leader == Some(from.id);
+        }
     }
 
     /// Compares a message with the beginning of the group that this node knows. Returns true for one

@@ -129,7 +129,7 @@ impl Registrar {
             Wanted::After(lost) if instance(number) > instance(lost) => None,
             // A node sent a number that was not decided.
             Wanted::After(lost) if number.max(own) < first_number(instance(lost)) => {
-                Some(Wanted::Anew)
+                Some(Wanted::After(number))
             }
             Wanted::After(_) => return None,
         };
@@ -141,6 +141,8 @@ impl Registrar {
     pub(crate) fn note_begun(&mut self, group: GroupId, before: u64) -> bool {
         let is_new = self.begun.get(&group).is_none_or(|it| *it < before);
         if is_new {
+            // The news of others may be that of a command which another node gave meanwhile.
+            (self.finding).retain(|it, wanted| *it != group || *wanted != Wanted::Anew);
             if self.begun.len() >= BIRTHS_MAX && !self.begun.contains_key(&group) {
                 self.begun.pop_first(); // More than the registry begins: a node sent what was not decided.
             }
@@ -151,7 +153,8 @@ impl Registrar {
 
     /// An epoch has begun: groups that nodes still look for are asked for again.
     pub(crate) fn on_epoch(&mut self) {
-        self.finding.retain(|_, wanted| *wanted > Wanted::Place);
+        // The present beginning may be another one when an answer comes at last.
+        self.finding.retain(|_, wanted| *wanted > Wanted::Anew);
         self.epochs = (self.epochs + 1).min(OLD);
     }
 
@@ -234,11 +237,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // A promise stands behind the beginning that has ended.
         let own = self.mark(group);
         let own = own - u64::from(self.ended.get(&group) == Some(&own));
-        let hinted = self.leader_hints.get(group).map_or(0, Hint::number);
-        let wanted = match self.parts.contains_key(&group) || hinted > 0 {
-            true => Wanted::After(own.max(hinted).max(1)),
-            // The group may have begun anew since this node knew it.
-            false => Wanted::Anew,
+        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
+        let wanted = match own.max(hinted) {
+            0 => Wanted::Anew,
+            known => Wanted::After(known),
         };
         self.find(group, wanted, cx);
         self.arm_site(cx);
@@ -565,10 +567,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let birth = self.registry().and_then(|it| it.birth(group)).cloned();
             let Some(birth) = birth else { continue };
             if instance(birth.number) > 0 {
-                // Each node reports it, and a part of the former beginning is over.
-                for node in self.others_here() {
-                    self.send_birth(node, group, birth.clone(), cx);
-                }
+                // Each node reports it, and a part of the former beginning is over. The decision itself is an answer.
+                let place = Item::Where {
+                    group,
+                    number: birth.number,
+                    leader: None,
+                    members: birth.founders.iter().copied().collect(),
+                };
+                let others = self.others_here().into_iter();
+                self.posted.0.extend(others.map(|it| (it, place.clone())));
                 self.on_born(self.me, group, birth, cx);
             } else if self.parts.contains_key(&group) {
                 self.on_born(self.me, group, birth, cx);

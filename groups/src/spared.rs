@@ -59,12 +59,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Asks if the leader that a member knows still leads. A member may miss the decision by which it is one
-    /// no more, and keeps the state until it learns of that: a spared one may be short of memory, and the group may
-    /// have begun anew.
+    /// Asks if the leader that a spared member knows still leads, or one that sent nothing since an epoch began. A
+    /// member may miss the decision by which it is one no more, and keeps the state until it learns of that: a
+    /// spared one may be short of memory, and the group may have begun anew.
     pub(crate) fn look_whether_left(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
-        let is_old = S::HAS_REGISTRY && self.registrar.epochs >= OLD;
-        if (self.spared.is_spared || is_old) && !self.leads(group) {
+        let part = self.parts.get_mut(&group);
+        let is_old = self.registrar.epochs >= OLD;
+        let was_led = part.is_none_or(|it| !is_old || core::mem::replace(&mut it.is_led, false));
+        if (self.spared.is_spared || !was_led) && !self.leads(group) {
             self.confirm(group, cx);
         }
     }

@@ -85,9 +85,9 @@ features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }
 
-# Packages with no feature, and with each of their features alone. All that have a feature of one name
-# are checked together, but core before the crates on it, and libraries before hosts: what a package
-# needs of another one has to come from its own manifest.
+# Packages with no feature, and with each of their features alone. Those on one level of the dependencies
+# that have a feature of one name are checked together: what a package needs of one on a lower level
+# has to come from its own manifest.
 features() {
     local manifest package feature pair part
     local -a pairs=()
@@ -99,9 +99,13 @@ features() {
         grep -q '^\[features\]' "$manifest" || continue
         package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)
         case $manifest in
-        core/*) part=core ;;
-        hosts/*) part=hosts ;;
-        *) part=libraries ;;
+        core/*) part=1 ;;
+        groups/* | safehome/* | camera/* | celect/* | pcm/*) part=3 ;;
+        kgroup/*) part=4 ;;
+        selvedge/*) part=5 ;;
+        hosts/udp/* | hosts/host/*) part=6 ;;
+        hosts/*) part=7 ;;
+        *) part=2 ;;
         esac
         for feature in none $(features_of "$manifest"); do
             pairs+=("$part $feature $package")
@@ -114,7 +118,7 @@ features() {
             packages+=(-p "${pair##* }")
             [[ $feature == none ]] || wanted+=("${pair##* }/$feature")
         done
-        echo "$part: $feature (${packages[*]})"
+        echo "level $part, $feature: ${packages[*]}"
         cargo clippy --quiet "${packages[@]}" --no-default-features \
             --features "$(IFS=,; echo "${wanted[*]}")" -- -D warnings </dev/null
     done < <(printf '%s\n' "${pairs[@]% *}" | sort -u)

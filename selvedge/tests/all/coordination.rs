@@ -275,7 +275,12 @@ fn a_later_life_of_one_machine_begins_again_and_in_the_epoch_that_was_given() {
     let kgroup = building.kgroup(3);
     assert!(kgroup.me().incarnation.newer_than(first.incarnation));
     assert_eq!(kgroup.groups().epoch(), 7);
-    assert_eq!(kgroup.groups().groups().count(), 0, "it founds nothing");
+    // A message of a group that names it may have come already.
+    let groups = kgroup.groups();
+    let number = |it| groups.replica(it).map(|it| it.configuration().number);
+    let founded = groups.groups().filter_map(number);
+    let founded: Vec<u64> = founded.filter(|it| *it > 0).collect();
+    assert!(founded.is_empty(), "it founds nothing: {founded:?}");
     // It continues as a client.
     building.run(Span::secs(10));
     building.ask_map(3, put(2, b"open"));

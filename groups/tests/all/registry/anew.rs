@@ -11,6 +11,7 @@ mod bound;
 mod commands;
 mod decisions;
 mod founders;
+mod histories;
 mod reports;
 mod rounds;
 mod stored;
