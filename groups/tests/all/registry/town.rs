@@ -252,7 +252,7 @@ impl Town {
     pub(super) fn run(&mut self, span: Span) {
         let until = self.now + span;
         while self.now < until {
-            self.now = self.now + Span::millis(10);
+            self.now = self.next_tick(until);
             let ids: Vec<u64> = self.nodes.keys().copied().collect();
             for id in ids {
                 let mut effects = vec![];
@@ -267,6 +267,16 @@ impl Town {
                 self.input(to, Input::Message { from, message });
             }
         }
+    }
+
+    /// The next moment, in steps of 10 ms, at which a timer is due or a message arrives.
+    fn next_tick(&self, until: Time) -> Time {
+        let step = Span::millis(10);
+        let timers = self.nodes.values().filter_map(Driver::deadline);
+        let message = self.wire.front().map(|it| it.0);
+        let next = timers.chain(message).min().unwrap_or(until).min(until);
+        let steps = next.since(self.now).0.div_ceil(step.0).max(1);
+        self.now + step * steps
     }
 
     pub(super) fn ask(&mut self, id: u64, group: GroupId, payload: u64) {
