@@ -225,7 +225,8 @@ impl Handle {
     /// members come back: so those that are away must have stopped, or be cut off from all devices.
     ///
     /// Returns when the node has accepted it. The node repeats the request until the registry has decided;
-    /// requests to the group are answered from then on.
+    /// requests to the group are answered from then on. A node that knows nothing of the group repeats it until an
+    /// epoch begins, or others send news of the group: if requests get no answer then, call this again.
     ///
     /// # Errors
     /// When the site has no such group; as [`Map::get`].
