@@ -520,8 +520,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 let founders = self.founders(group).into_iter();
                 founders.map(|it| Member::new(it.0, 0)).collect()
             }
-            // The founders do not follow from a later generation of the site.
-            (None, None) => return false,
+            // The founders do not follow from a later generation of the site. All nodes but as many as may fail
+            // have answered, and where none remembers a configuration no quorum of one does.
+            (None, None) => return known.values().all(|it| it.mark == 0),
         };
         // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);
