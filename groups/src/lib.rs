@@ -31,7 +31,7 @@
 //! | all nodes take a site that was decided, and groups that are new in it begin | a quorum of the registry is present; messages get through infinitely often |
 //! | a group that is new in a site, or begins with its first question, begins among nodes that are here; a founder that loses its memory founds it no second time | the state has a registry, of which a quorum is present |
 //! | members that the site has no more are replaced | a quorum of their group is present |
-//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; one of them knows the last members, and too few of these have their memory; nodes that the site has no more are off |
+//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; one of them knows the last members, and too few of these have their memory, or none remembers any; nodes that the site has no more are off |
 //! | a group that begins anew shares no decision with its former beginning | fewer than 64 beginnings, each with fewer than 2^22 changes of members |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in or a number of each that began anew; nothing panics | the states are bounded |
 //!

@@ -63,15 +63,15 @@ fn the_leader_asks_again_after_a_change_of_the_site_behind_all_promises() {
     assert_eq!(rounds.birth(), Some(END + 1));
 }
 
-/// They follow from the first site alone. Of a later one others would be founders.
+/// Its founders follow from the first site alone, and all but as many as may fail answer: none of them has a vote.
 #[test]
-fn founders_by_a_later_site_are_no_members() {
+fn a_group_that_no_node_remembers_is_ended_after_a_change_of_the_site() {
     let mut rounds = Rounds::new();
     let machine = rounds.town.nodes[&rounds.leader].machine();
     assert!(machine.replica(FIRST).is_none());
     rounds.report(FIRST, 0);
     rounds.run(Span::secs(30), |it| Some(Answer::forgot(it.to)));
-    assert_eq!(rounds.counts(), (1, 0));
+    assert_eq!(rounds.counts(), (3, 1));
 }
 
 /// More than are asked about at once.
