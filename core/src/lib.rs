@@ -10,7 +10,7 @@
 //! | promise | assumption |
 //! |---|---|
 //! | the same inputs, times and choices give the same effects, byte for byte, on every platform | the machine keeps the rules below |
-//! | a refused input changes nothing and has no effect | the machine keeps the rules below; debug builds of [`Driver`] check this one |
+//! | a refused input changes nothing and has no effect | the machine keeps the rules below; debug builds of [`Driver`] check this one, in the first 16 steps and in each seventh one |
 //! | no timer is lost, doubled or early; time never steps back | the host calls [`Driver::expire`] when [`Driver::deadline`] has come |
 //! | effects are handed to the host in order, and none is lost | the host's closure does not panic |
 //! | a step allocates nothing in steady state | the machine does not; no more timers are armed than at one moment before |

@@ -39,7 +39,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.arm_site(cx);
         }
         if birth.founders.is_empty() {
-            return; // It began with the first site.
+            return; // The registry has decided no beginning.
         }
         let present = self.parts.get(&group);
         let present = present.map_or(0, |it| it.replica.configuration().number);

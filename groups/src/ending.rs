@@ -9,7 +9,7 @@
 //! answered.
 //!
 //! 1. Some rounds bind nobody. The group goes on unless each of them finds that its latest known members are no
-//!    quorum any more: a single round may fall into a change of members.
+//!    quorum any more, or that no node knows a member: a single round may fall into a change of members.
 //! 2. A binding round has each node leave the group and store the promise. From then on there is no way back.
 //! 3. Another one finds the same nodes in the same lives. Else a node may have promised, lost its memory, and been
 //!    named again by a quorum that had not promised yet. Between the two rounds all promises held at
@@ -522,7 +522,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
             // The founders do not follow from a later generation of the site. All nodes but as many as may fail
             // have answered, and where none remembers a configuration no quorum of one does.
-            (None, None) => return known.values().all(|it| it.mark == 0),
+            (None, None) => return true,
         };
         // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);

@@ -31,7 +31,7 @@
 //! | all nodes take a site that was decided, and groups that are new in it begin | a quorum of the registry is present; messages get through infinitely often |
 //! | a group that is new in a site, or begins with its first question, begins among nodes that are here; a founder that loses its memory founds it no second time | the state has a registry, of which a quorum is present |
 //! | members that the site has no more are replaced | a quorum of their group is present |
-//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; one of them knows the last members, and too few of these have their memory, or none remembers any; nodes that the site has no more are off |
+//! | a group that may begin anew by itself ([`Begins::begins_anew`]) does so when its memory is lost, and its former beginning decides nothing more | all nodes of the site but f are here, and a quorum of the registry; one of them knows the last members, and too few of these have their memory, or the site has changed and none remembers any; nodes that the site has no more are off |
 //! | a group that begins anew shares no decision with its former beginning | fewer than 64 beginnings, each with fewer than 2^22 changes of members |
 //! | memory grows with the groups that a node is in, and by a configuration of each group that it was in or a number of each that began anew; nothing panics | the states are bounded |
 //!
@@ -110,15 +110,16 @@
 //! # Groups that begin anew
 //!
 //! A group that has lost its memory begins anew by a decision of the registry. The configurations of
-//! its next beginning have higher numbers than all of the former one, whose members leave it with the
-//! first message of a later one, or with the registry's decision. [`Event::BegunAnew`] reports it: what the group held is lost.
+//! its next beginning have higher numbers than all former ones. Members of the former beginning leave it
+//! with the first message of the next one, or with the registry's decision. [`Event::BegunAnew`] reports
+//! that the group's former state is lost.
 //!
 //! With [`Command::BeginAnew`] an operator takes the decision, who knows that the former members have
 //! stopped. By itself a group begins anew only when that is certain, for a state that can be found out again
 //! ([`Begins::begins_anew`]). A node without a quorum of a group reports that to the registry's
 //! leader as an epoch begins, and so does a founder that has had no news of the group for two epochs. The leader
 //! asks all nodes of the site, 16 groups at once. If all but f answer, and too few of the latest known members have
-//! their memory, in three rounds, it asks the nodes to promise that they take no further part in that
+//! their memory, or none is known, in three rounds, it asks the nodes to promise that they take no further part in that
 //! beginning. There is no way back from the first promise. When all but f have promised, it asks again: if
 //! the same lives answer, all promises held at one time. Each configuration has 2f + 1 voters, so f nodes
 //! without the promise are no quorum of any, whatever links were decided, and no quorum can name a later life of
@@ -244,7 +245,7 @@
 //! | a change of a site of b bytes, among n nodes | a decision of the registry for each frame of b, and b bytes to each node |
 //! | a group that begins with its first question | a question to each founder and its answer, and a decision of the registry, before its own first one |
 //! | a group that has lost its memory and begins anew by itself | 5 messages to each node of the site and 5 answers, a decision of the registry, and a message with it to each node |
-//! | a member whose leader sent nothing for an epoch | a question to the leader, and a round among the members |
+//! | a member whose leader sent nothing for an epoch | a question to the leader, up to two rounds among the members, and the answer |
 //! | a group that is reported as lost, in each epoch | 6 reports by each node that finds it so, and for each of them up to 3 messages to each node of the site, with their answers; a question without an answer is repeated up to 7 times |
 //! | a founder of the registry that lost its memory, while it knows no registry, in generation 0 of the site | a question of 3 bytes and a frame around it to each other founder that is here, in each epoch, and to one that joins: up to 14; and their answers |
 //! | a group that has lost f members, where no other node is present | a round among its members in each quarter of [`patience`](Config::patience) |

@@ -33,10 +33,13 @@ const FINDERS: usize = 256;
 /// The most groups that begin at once, and that are notified of their beginning again.
 const AT_ONCE: usize = 16;
 
+/// The question for the present beginning, in the place of a last configuration: it begins nothing.
+const PRESENT: u64 = Configuration::NUMBER_MAX;
+
 /// The most doublings of the wait before founders are notified again.
 const DOUBLINGS: u8 = 6;
 
-/// What a node wants of a group that it looks for. The later ones include the earlier ones.
+/// The purpose of a search for a group. Each one includes those above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Wanted {
     /// Its place.
@@ -48,10 +51,11 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// The last configuration as the registry's leader is asked, or 0.
+    /// The last configuration as the registry's leader is asked, 0, or [`PRESENT`].
     const fn lost(self) -> u64 {
         match self {
-            Self::Place | Self::Anew => 0,
+            Self::Place => 0,
+            Self::Anew => PRESENT,
             Self::After(number) => number,
         }
     }
@@ -92,7 +96,7 @@ pub(crate) struct Registrar {
     pub(crate) endings: BTreeMap<GroupId, Ending>,
     /// The groups that were reported as lost, and of which it does not ask yet.
     pub(crate) reported: BTreeSet<GroupId>,
-    /// The number of beginnings before the last one that this node reported, of groups that began anew.
+    /// For each group that began again, the number of beginnings before the latest one reported here.
     begun: BTreeMap<GroupId, u64>,
 }
 
@@ -141,7 +145,7 @@ impl Registrar {
     pub(crate) fn note_begun(&mut self, group: GroupId, before: u64) -> bool {
         let is_new = self.begun.get(&group).is_none_or(|it| *it < before);
         if is_new {
-            // The news of others may be that of a command which another node gave meanwhile.
+            // Another node may have given the same command meanwhile, and this is its result.
             (self.finding).retain(|it, wanted| *it != group || *wanted != Wanted::Anew);
             if self.begun.len() >= BIRTHS_MAX && !self.begun.contains_key(&group) {
                 self.begun.pop_first(); // More than the registry begins: a node sent what was not decided.
@@ -326,6 +330,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let births = self.registry().map_or(0, |it| it.births().len());
         let is_full = births + self.registrar.due.len() >= BIRTHS_MAX;
         let birth = self.registry().and_then(|it| it.birth(group)).cloned();
+        if lost == PRESENT {
+            let present = birth.unwrap_or_else(Birth::before_all);
+            return self.send_birth(from, group, present, cx);
+        }
         if lost > Configuration::NUMBER_MAX || birth.is_none() && is_full {
             self.counters.0.refused += 1;
             return;
@@ -347,7 +355,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
             }
             None if !is_anew && S::is_founding(&self.site, group) => {
-                return self.send_birth(from, group, Birth::of_first_site(), cx);
+                return self.send_birth(from, group, Birth::before_all(), cx);
             }
             _ => {
                 if self.registrar.finders.len() < FINDERS {
@@ -567,7 +575,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             let birth = self.registry().and_then(|it| it.birth(group)).cloned();
             let Some(birth) = birth else { continue };
             if instance(birth.number) > 0 {
-                // Each node reports it, and a part of the former beginning is over. The decision itself is an answer.
+                // Each node that is here reports it, and asks for the decision where it has a part of a former
+                // beginning. The decision alone would be the answer to a command.
                 let place = Item::Where {
                     group,
                     number: birth.number,

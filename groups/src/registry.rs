@@ -59,8 +59,8 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// The beginning of a group of the first site, whose founders follow from that site.
-    pub(crate) fn of_first_site() -> Self {
+    /// In the place of a beginning where the registry has decided none: a group of the first site began with that.
+    pub(crate) fn before_all() -> Self {
         Self {
             number: first_number(0),
             generation: 0,

@@ -85,11 +85,10 @@ features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }
 
-# Packages with no feature, and with each of their features alone. Those on one level of the dependencies
-# that have a feature of one name are checked together: what a package needs of one on a lower level
-# has to come from its own manifest.
+# Each library with no feature, and with each of its features alone. A library is checked after the
+# libraries that it needs, so two at a time, with a folder for each.
 features() {
-    local manifest package feature pair part
+    local manifest package feature
     local -a pairs=()
     for manifest in $(git ls-files '*/Cargo.toml'); do
         # Packages in workspaces of their own have steps of their own.
@@ -98,30 +97,24 @@ features() {
             $manifest == hosts/mqtt/* ]] && continue
         grep -q '^\[features\]' "$manifest" || continue
         package=$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -n 1)
-        case $manifest in
-        core/*) part=1 ;;
-        groups/* | safehome/* | camera/* | celect/* | pcm/*) part=3 ;;
-        kgroup/*) part=4 ;;
-        selvedge/*) part=5 ;;
-        hosts/udp/* | hosts/host/*) part=6 ;;
-        hosts/*) part=7 ;;
-        *) part=2 ;;
-        esac
-        for feature in none $(features_of "$manifest"); do
-            pairs+=("$part $feature $package")
+        for feature in '' $(features_of "$manifest"); do
+            pairs+=("$package:$feature")
         done
     done
-    while read -r part feature; do
-        local -a packages=() wanted=()
-        for pair in "${pairs[@]}"; do
-            [[ $pair == "$part $feature "* ]] || continue
-            packages+=(-p "${pair##* }")
-            [[ $feature == none ]] || wanted+=("${pair##* }/$feature")
-        done
-        echo "level $part, $feature: ${packages[*]}"
-        cargo clippy --quiet "${packages[@]}" --no-default-features \
-            --features "$(IFS=,; echo "${wanted[*]}")" -- -D warnings </dev/null
-    done < <(printf '%s\n' "${pairs[@]% *}" | sort -u)
+    local half=$((${#pairs[@]} / 2))
+    lint_each "${pairs[@]:0:half}" &
+    local first=$!
+    CARGO_TARGET_DIR=$target/features lint_each "${pairs[@]:half}"
+    wait "$first"
+}
+
+# Pairs of a package and one of its features, or none.
+lint_each() {
+    local pair
+    for pair in "$@"; do
+        echo "$pair"
+        cargo clippy --quiet -p "${pair%%:*}" --no-default-features --features "${pair#*:}" -- -D warnings || return
+    done
 }
 
 # The benches still build; nothing is measured.

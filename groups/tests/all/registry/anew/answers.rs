@@ -144,7 +144,7 @@ fn a_node_names_the_latest_members_of_the_beginning_in_question() {
     assert_eq!((own.number, own.members), (END + 1, 3));
 }
 
-pub(super) fn missing(configuration: u64) -> Item<Change, u64> {
+pub(super) fn missing(group: GroupId, configuration: u64) -> Item<Change, u64> {
     let wants = Wants::Entries;
     let body = Body::Missing {
         committed: 0,
@@ -154,10 +154,7 @@ pub(super) fn missing(configuration: u64) -> Item<Change, u64> {
         configuration,
         body,
     };
-    Item::Replica {
-        group: FIRST,
-        message,
-    }
+    Item::Replica { group, message }
 }
 
 #[test]
@@ -169,7 +166,7 @@ fn a_message_of_another_beginning_is_answered_with_the_place_or_ends_the_part() 
     let leader = rounds.town.leaders(FIRST)[0];
     let from = life((1..=7).find(|it| *it != leader).unwrap(), 1);
     rounds.town.wire.clear();
-    rounds.send(from, leader, missing(1));
+    rounds.send(from, leader, missing(FIRST, 1));
     let sent: Vec<_> = rounds
         .town
         .wire
@@ -182,7 +179,7 @@ fn a_message_of_another_beginning_is_answered_with_the_place_or_ends_the_part() 
     );
     assert_eq!(rounds.town.leaders(FIRST), [leader]);
     rounds.town.events.clear();
-    rounds.send(from, leader, missing(2 * END + 1));
+    rounds.send(from, leader, missing(FIRST, 2 * END + 1));
     assert!(has_begun_anew(&rounds.town, FIRST));
     assert!(rounds.town.leaders(FIRST).is_empty());
 }

@@ -1,7 +1,5 @@
 //! Beginnings by an operator's command, and the reports of them.
 
-use selvedge_replica::{Body, Wants};
-
 use super::*;
 
 const LATER: u64 = 1 << 22;
@@ -55,9 +53,65 @@ fn a_command_at_a_node_that_does_not_know_the_group_begins_it_after_its_present_
     begin_anew(&mut town, other);
     town.ask(other, MAP, 3);
     assert_eq!(town.set(MAP), 0b1000);
+    assert_eq!(latest_number(&town), Some(2 * LATER + 1));
+}
+
+fn latest_number(town: &Town) -> Option<u64> {
     let latest = town.nodes.values();
     let latest = latest.filter_map(|it| Some(it.machine().replica(MAP)?.configuration().number));
-    assert_eq!(latest.max(), Some(2 * LATER + 1));
+    latest.max()
+}
+
+#[test]
+fn a_command_for_a_group_that_never_began_begins_it_once() {
+    let mut town = Town::new(&Land::first(7, &[FIRST.0]));
+    town.run(Span::secs(2));
+    begin_anew(&mut town, 1);
+    town.ask(1, MAP, 1);
+    assert_eq!(latest_number(&town), Some(LATER + 1));
+    assert_eq!(reports(&town), [1; 7]);
+}
+
+/// The group is lost, and two nodes that do not know it are given the command. The first question of one is lost.
+#[test]
+fn two_commands_at_one_time_begin_a_group_once() {
+    let (mut town, one, other) = lost_and_unknown();
+    town.cut.insert(other);
+    town.input(other, Input::Command(Command::BeginAnew(MAP)));
+    town.cut.clear();
+    begin_anew(&mut town, one);
+    town.run(Span::secs(20));
+    town.ask(1, MAP, 3);
+    assert_eq!(latest_number(&town), Some(LATER + 1));
+}
+
+#[test]
+fn a_command_that_was_not_answered_ends_with_the_epoch() {
+    let (mut town, one, _) = lost_and_unknown();
+    town.cut.insert(one);
+    begin_anew(&mut town, one);
+    epochs(&mut town, [2]);
+    town.cut.clear();
+    town.run(Span::secs(20));
+    assert_eq!(reports(&town), [0; 7]);
+    begin_anew(&mut town, one);
+    assert_eq!(reports(&town), [1; 7]);
+}
+
+/// A map that was lost, and two nodes that do not know it.
+fn lost_and_unknown() -> (Town, u64, u64) {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 1);
+    let known = members(&town, MAP);
+    lose(&mut town, &land, 2);
+    let other = (1..=7).find(|it| !known.contains(it)).unwrap();
+    forget(&mut town, other, 2, &land);
+    town.run(Span::secs(5));
+    let is_other = |it: &u64| town.nodes[it].machine().whereabouts(MAP).is_none();
+    let others: Vec<u64> = (1..=7).filter(is_other).take(2).collect();
+    (town, others[0], others[1])
 }
 
 /// Also a group whose founders follow from the first site.
@@ -81,6 +135,38 @@ fn a_command_at_a_node_that_does_not_know_a_group_of_the_first_site_begins_it_an
     town.run(Span::secs(10));
     town.ask(other, FIRST, 3);
     assert_eq!(town.set(FIRST), 0b1000);
+}
+
+/// Its leader is up, leads no more, and sends nothing.
+#[test]
+fn a_follower_that_missed_the_next_beginning_leaves_the_former_one() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let maps: Vec<GroupId> = (4..44).map(|it| GroupId(4 * it + 2)).collect();
+    for map in &maps {
+        town.ask(1, *map, 1);
+    }
+    let follower = 3;
+    let number = |town: &Town, map: GroupId| {
+        let replica = town.nodes[&follower].machine().replica(map);
+        replica.map(|it| it.configuration().number)
+    };
+    let mut followed = maps;
+    followed.retain(|it| number(&town, *it).is_some() && town.leaders(*it) != [follower]);
+    town.cut.insert(follower);
+    for map in &followed {
+        let leader = town.leaders(*map)[0];
+        town.input(leader, Input::Command(Command::BeginAnew(*map)));
+    }
+    town.run(Span::secs(20));
+    let is_former = |town: &Town, map: &GroupId| number(town, *map).is_some_and(|it| it < LATER);
+    assert!(followed.iter().all(|it| is_former(&town, it)));
+    assert!(followed.len() > 3, "{followed:?}");
+    town.cut.clear();
+    epochs(&mut town, 2..=3);
+    followed.retain(|it| is_former(&town, it));
+    assert_eq!(followed, []);
 }
 
 #[test]
@@ -107,7 +193,6 @@ fn a_number_that_cannot_be_ends_no_part() {
     let (mut town, _) = begun_anew(u64::MAX);
     town.ask(1, MAP, 1);
     let plan = Land::first(7, &[FIRST.0]).plan().digest();
-    let wants = Wants::Entries;
     let numbers = [
         (GroupId::REGISTRY, LATER + 1),
         (GroupId::REGISTRY, u64::MAX),
@@ -116,18 +201,12 @@ fn a_number_that_cannot_be_ends_no_part() {
     for (group, configuration) in numbers {
         let leader = town.leaders(group)[0];
         let refused = town.nodes[&leader].machine().counters().refused;
-        let body = Body::Missing {
-            committed: 0,
-            wants,
-        };
-        let message = replica::Message {
-            configuration,
-            body,
-        };
         let message = Message {
             plan,
             generation: 0,
-            items: [Item::Replica { group, message }].into_iter().collect(),
+            items: [answers::missing(group, configuration)]
+                .into_iter()
+                .collect(),
         };
         let mut members = town.nodes.values().map(|it| it.machine().me());
         let from = members.find(|it| it.id.0 != leader).unwrap();

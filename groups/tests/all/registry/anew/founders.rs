@@ -153,7 +153,7 @@ fn a_founder_with_an_empty_part_has_no_news() {
         let message = Message {
             plan: land.plan().digest(),
             generation: 0,
-            items: [answers::missing(1)].into_iter().collect(),
+            items: [answers::missing(FIRST, 1)].into_iter().collect(),
         };
         let from = life(others[1], 1);
         town.input(others[0], Input::Message { from, message });

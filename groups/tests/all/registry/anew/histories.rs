@@ -7,7 +7,6 @@
 use selvedge_core::Choose as _;
 use selvedge_sim::histories::{Choices, random, seeds};
 
-use super::super::town::Machine;
 use super::decisions::Decisions;
 use super::*;
 
@@ -23,7 +22,6 @@ struct Totals {
     proposals: u64,
     sites: u64,
     beginnings: u64,
-    commands: u64,
     decisions: usize,
 }
 
@@ -158,21 +156,6 @@ impl History {
         self.compare_sites();
     }
 
-    /// A group of which no node knows a member did not begin before its founders lost their memory. Where the
-    /// site has changed since, an operator has it begin.
-    fn begin_unknown(&mut self) -> bool {
-        let mut machines = self.town.nodes.values().map(Driver::machine);
-        let is_unknown =
-            |it: &Machine| it.replica(FIRST).is_none() && it.whereabouts(FIRST).is_none();
-        let is_it = self.losses > 1 && machines.all(is_unknown);
-        if is_it {
-            let command = Command::BeginAnew(FIRST);
-            self.town.input(1, Input::Command(command));
-            self.town.run(Span::secs(10));
-        }
-        is_it
-    }
-
     fn judge(&mut self, all: &mut Totals) {
         let mut decisions = Decisions::default();
         decisions.follow(&self.town, FIRST);
@@ -188,7 +171,6 @@ impl History {
             generations.windows(2).all(|it| it[0] == it[1]),
             "{generations:?}"
         );
-        all.commands += u64::from(self.begin_unknown());
         // A leader may answer, and lead no more before its proposal is decided.
         let is_held = |town: &Town| town.set(FIRST) & 1 << 40 > 0;
         for _ in 0..5 {

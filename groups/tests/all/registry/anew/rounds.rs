@@ -208,6 +208,16 @@ impl Rounds {
     }
 
     /// The questions of the leader are lost.
+    /// Runs until all have promised. No node answers that it is here, so that no founders are chosen.
+    fn run_to_promises(&mut self, members: &[Member]) {
+        self.are_absent = true;
+        self.report(FIRST, 0);
+        while self.counts().1 < 2 {
+            self.run(Span::millis(10), |it| Some(lost(it, members)));
+        }
+        self.run(Span::millis(500), |it| Some(lost(it, members)));
+    }
+
     pub(super) fn run_unasked(&mut self, span: Span) {
         self.run(span, |_| None);
     }

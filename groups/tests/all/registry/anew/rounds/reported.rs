@@ -126,12 +126,7 @@ fn nobody_begins_a_beginning_after_one_that_was_not_decided() {
 fn the_leader_asks_about_no_group_that_is_to_begin_anew() {
     let mut rounds = Rounds::new();
     let members = members_of(&rounds.others);
-    rounds.are_absent = true;
-    rounds.report(FIRST, 0);
-    while rounds.counts().1 < 2 {
-        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
-    }
-    rounds.run(Span::millis(500), |it| Some(lost(it, &members)));
+    rounds.run_to_promises(&members);
     rounds.rounds.clear();
     rounds.report(FIRST, 0);
     rounds.run(Span::millis(500), |_| None);

@@ -38,17 +38,11 @@ fn the_leader_asks_again_after_a_change_of_the_site() {
     assert_eq!(rounds.counts(), (6, 2), "{:?}", rounds.rounds);
 }
 
-/// All promised, and the founders are not chosen yet.
 #[test]
 fn the_leader_asks_again_after_a_change_of_the_site_behind_all_promises() {
     let mut rounds = Rounds::new();
     let members = members_of(&rounds.others);
-    rounds.are_absent = true;
-    rounds.report(FIRST, 0);
-    while rounds.counts().1 < 2 {
-        rounds.run(Span::millis(10), |it| Some(lost(it, &members)));
-    }
-    rounds.run(Span::millis(500), |it| Some(lost(it, &members)));
+    rounds.run_to_promises(&members);
     assert_eq!(rounds.birth(), None);
     rounds.town.change(rounds.leader, &rounds.land.next());
     let leader = rounds.leader;
@@ -70,8 +64,9 @@ fn a_group_that_no_node_remembers_is_ended_after_a_change_of_the_site() {
     let machine = rounds.town.nodes[&rounds.leader].machine();
     assert!(machine.replica(FIRST).is_none());
     rounds.report(FIRST, 0);
-    rounds.run(Span::secs(30), |it| Some(Answer::forgot(it.to)));
-    assert_eq!(rounds.counts(), (3, 1));
+    rounds.run(Span::secs(30), |it| Some(Answer::forgot(it.to).promise(it)));
+    assert_eq!(rounds.counts(), (3, 2));
+    assert_eq!(rounds.birth(), Some(END + 1));
 }
 
 /// More than are asked about at once.
