@@ -35,6 +35,10 @@ fn panic(_: &PanicInfo<'_>) -> ! {
     }
 }
 
+/// The prebuilt alloc refers to the unwinder, which a program that aborts does not have. Nothing calls this.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
 #[global_allocator]
 static HEAP: Heap = Heap {
     bytes: UnsafeCell::new([0; HEAP_LEN]),
