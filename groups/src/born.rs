@@ -9,6 +9,7 @@ use selvedge_replica::{Configuration, Replica, Voter};
 use crate::leader_hints::Hint;
 use crate::part::Part;
 use crate::registry::{Birth, first_number, instance};
+use crate::route::MEMBERS_MAX;
 use crate::state::Carried;
 use crate::{Begins, Event, GroupId, Groups, Reject};
 
@@ -25,12 +26,21 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             .founders
             .iter()
             .all(|it| self.plan.place(it.id).is_some());
-        let is_right = (1..=Configuration::NUMBER_MAX).contains(&birth.number) && is_known;
-        if !is_right || !S::exists(&self.site, group) || group == GroupId::REGISTRY {
+        let is_possible = (1..=Configuration::NUMBER_MAX).contains(&birth.number)
+            && birth.founders.len() <= MEMBERS_MAX
+            && (!birth.founders.is_empty() || birth == Birth::before_all());
+        if !is_possible || !is_known || !S::exists(&self.site, group) || group == GroupId::REGISTRY
+        {
             self.counters.0.refused += 1;
             return;
         }
         self.received(GroupId::REGISTRY, from);
+        let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
+        let is_new = self.mark(group) < birth.number && is_founder;
+        if is_new {
+            // Before a command of this node, which this beginning answers.
+            self.note_begun(group, birth.number, cx);
+        }
         let wanted = self
             .registrar
             .on_born(group, birth.number, self.mark(group));
@@ -47,9 +57,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.leave(group, cx);
         }
         let own = self.mark(group);
-        let is_founder = birth.founders.iter().any(|it| self.is_own_life(*it));
         if own < birth.number && is_founder {
-            self.note_begun(group, birth.number, cx);
             self.begin_born(group, &birth, cx);
         } else if own < birth.number {
             self.on_where(group, birth.number, None, &birth.founders, cx);

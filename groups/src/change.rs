@@ -43,8 +43,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue; // It was left in this step.
             };
             if part.replica.configuration().voters.is_empty() {
-                // This node learned of it an epoch ago, and it never began here.
-                if let Some(part) = self.parts.remove(&group) {
+                // Nothing of it arrives any more. A state may take longer than an epoch.
+                if !part.replica.is_fetching()
+                    && let Some(part) = self.parts.remove(&group)
+                {
                     self.disarm(group, &part, cx);
                 }
                 continue;

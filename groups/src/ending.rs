@@ -522,7 +522,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
             // The founders do not follow from a later generation of the site. All nodes but as many as may fail
             // have answered, and where none remembers a configuration no quorum of one does.
-            (None, None) => return true,
+            (None, None) => return !known.values().any(|it| it.votes),
         };
         // Nodes that the site has no more, and that are away, are off.
         let counts = |it: NodeId| self.plan.names(it) || self.is_here(it);

@@ -80,7 +80,8 @@ pub enum Command<U, P> {
     ///
     /// The group begins after the latest beginning that this node knows. A node that knows none asks for the present
     /// one first, until an epoch begins or others send news of it; then give the command again. So does a node
-    /// that reports [`Event::BegunAnew`] while the group is lost still.
+    /// that reports [`Event::BegunAnew`] while the group is lost still. Give it at one node: another one without
+    /// news of the beginning that follows has the group begin once more.
     BeginAnew(GroupId),
     /// Asks the other nodes to spare this one, which runs low on power or memory (true), or takes its
     /// share again (false). For this life: a later one begins with its share. From the next epoch on a

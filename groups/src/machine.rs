@@ -262,8 +262,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 if group == GroupId::REGISTRY || !S::exists(&self.site, group) {
                     return Err(SiteError::NoGroup(group).into());
                 }
-                self.begin_anew(group, cx);
-                Ok(())
+                self.begin_anew(group, cx)
             }
             Command::SetSpared(is_spared) => {
                 self.set_spared(is_spared);

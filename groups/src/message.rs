@@ -89,11 +89,13 @@ pub enum Item<U, P> {
         /// The group.
         group: GroupId,
         /// The number of the last configuration that the asker knows, if the group is to begin anew
-        /// because that one has lost its memory for good; else 0.
+        /// because that one has lost its memory for good; [`NUMBER_MAX`](selvedge_replica::Configuration::NUMBER_MAX) if the asker knows none,
+        /// and wants the present beginning before it names that one; else 0.
         lost: u64,
     },
-    /// The receiver is a first member of a group, by a decision of the registry. Answered by
-    /// [`Item::Where`].
+    /// The beginning of a group, by a decision of the registry: for its first members, which answer with
+    /// [`Item::Where`], and for a node that asked, or is a member of a former beginning. It names no members
+    /// where the registry has decided none, because the group began with the first site.
     Born {
         /// The group.
         group: GroupId,

@@ -76,6 +76,11 @@ pub enum SiteError {
     /// The site has no such group, or it is the registry, which cannot begin anew.
     #[error("the site has no group {0:?} that can begin anew: name one of its groups, or a map")]
     NoGroup(GroupId),
+    /// This node waits for the registry with so many groups that are to begin anew.
+    #[error(
+        "this node waits for {0} groups to begin anew: wait for `Event::BegunAnew`, and try again"
+    )]
+    Beginning(usize),
     /// Another site of this node is being proposed.
     #[error("this node proposes a site already: wait for its outcome")]
     Proposing,

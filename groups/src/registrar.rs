@@ -20,7 +20,7 @@ use selvedge_replica::{Command, Configuration, Replica};
 use crate::ending::Ending;
 use crate::founders::Call;
 use crate::leader_hints::{Hint, OLD};
-use crate::propose::Proposal;
+use crate::propose::{Proposal, SiteError};
 use crate::registry::{
     BIRTHS_MAX, Birth, Registration, Registry, first_number, instance, number_after,
 };
@@ -115,6 +115,17 @@ impl Registrar {
         self.askers.clear();
         self.endings.clear();
         self.reported.clear();
+    }
+
+    /// Makes room for a command in place of a question for a place, which is asked again. Returns false if
+    /// there are only commands.
+    fn make_room(&mut self, group: GroupId, limit: usize) -> bool {
+        if self.finding.contains_key(&group) || self.finding.len() < limit {
+            return true;
+        }
+        let mut places = self.finding.iter().filter(|it| *it.1 == Wanted::Place);
+        let place = places.next().map(|it| *it.0);
+        place.is_some_and(|it| self.finding.remove(&it).is_some())
     }
 
     /// The leader of a group is known.
@@ -219,7 +230,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let is_new = !self.registrar.finding.contains_key(&group);
         if is_new && self.registrar.finding.len() >= self.leader_hints.limit() {
-            return; // It is asked for again.
+            return; // A place is asked for again: with the next question to the group, or in the next epoch.
         }
         let present = self.registrar.finding.entry(group).or_insert(wanted);
         *present = wanted.max(*present);
@@ -237,17 +248,28 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Starts a group again after a loss of its memory.
-    pub(crate) fn begin_anew(&mut self, group: GroupId, cx: &mut Context<'_, Self>) {
+    pub(crate) fn begin_anew(
+        &mut self,
+        group: GroupId,
+        cx: &mut Context<'_, Self>,
+    ) -> Result<(), Reject> {
+        let limit = self.leader_hints.limit();
+        if !self.registrar.make_room(group, limit) {
+            return Err(SiteError::Beginning(limit).into());
+        }
         // A promise stands behind the beginning that has ended.
         let own = self.mark(group);
         let own = own - u64::from(self.ended.get(&group) == Some(&own));
         let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
-        let wanted = match own.max(hinted) {
+        let begun = self.registrar.begun.get(&group);
+        let begun = begun.map_or(0, |it| first_number(*it));
+        let wanted = match own.max(hinted).max(begun) {
             0 => Wanted::Anew,
             known => Wanted::After(known),
         };
         self.find(group, wanted, cx);
         self.arm_site(cx);
+        Ok(())
     }
 
     /// Asks again for groups that are to begin anew. Returns true if there are some.
@@ -585,6 +607,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 };
                 let others = self.others_here().into_iter();
                 self.posted.0.extend(others.map(|it| (it, place.clone())));
+                self.note_begun(group, birth.number, cx);
                 self.on_born(self.me, group, birth, cx);
             } else if self.parts.contains_key(&group) {
                 self.on_born(self.me, group, birth, cx);

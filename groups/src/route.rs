@@ -211,6 +211,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let is_known = |it: NodeId| self.plan.place(it).is_some();
         if number > Configuration::NUMBER_MAX
             || !S::exists(&self.site, group)
+            || members.is_empty()
             || members.len() > MEMBERS_MAX
             || !members.iter().map(|it| it.id).chain(leader).all(is_known)
         {

@@ -404,6 +404,13 @@ impl<S: State> Replica<S> {
         self.waits_to_stand || matches!(self.role, Role::Candidate(_))
     }
 
+    /// Returns true while a state arrives from another member, in pages. It ends after
+    /// [`Config::attempts`] questions without an answer.
+    #[must_use]
+    pub const fn is_fetching(&self) -> bool {
+        self.fetching.is_some()
+    }
+
     /// The number that this member's next proposal has, in this life.
     #[must_use]
     pub const fn next_number(&self) -> u64 {

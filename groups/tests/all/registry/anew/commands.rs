@@ -1,5 +1,7 @@
 //! Beginnings by an operator's command, and the reports of them.
 
+use selvedge_groups::{Reject, SiteError};
+
 use super::*;
 
 const LATER: u64 = 1 << 22;
@@ -83,6 +85,77 @@ fn two_commands_at_one_time_begin_a_group_once() {
     town.run(Span::secs(20));
     town.ask(1, MAP, 3);
     assert_eq!(latest_number(&town), Some(LATER + 1));
+}
+
+/// It receives the decision before other news of it.
+#[test]
+fn a_command_at_a_founder_of_the_next_beginning_has_its_result() {
+    let (mut town, _, one) = lost_and_unknown();
+    town.cut.insert(one);
+    town.input(one, Input::Command(Command::BeginAnew(MAP)));
+    town.cut.clear();
+    town.wire.clear();
+    let me = town.nodes[&one].machine().me();
+    let mut others = town.nodes.values().map(|it| it.machine().me());
+    let from = others.find(|it| *it != me).unwrap();
+    let birth = Birth {
+        number: LATER + 1,
+        generation: 0,
+        founders: [from, me].into_iter().collect(),
+    };
+    let born = Item::Born { group: MAP, birth };
+    let message = Message {
+        plan: Land::first(7, &[FIRST.0]).plan().digest(),
+        generation: 0,
+        items: [born].into_iter().collect(),
+    };
+    town.input(one, Input::Message { from, message });
+    assert!(town.nodes[&one].machine().replica(MAP).is_some());
+    let mut items = town.wire.iter().flat_map(|it| &it.3.items);
+    let found = items.find(|it| matches!(it, Item::Find { lost: 1.., .. }));
+    assert_eq!(found, None);
+}
+
+/// It asks for the places of as many groups as it has hints.
+#[test]
+fn a_command_is_not_lost_at_a_node_that_looks_for_many_groups() {
+    let (mut town, one, _) = lost_and_unknown();
+    let limit = u64::from(config().leader_hints) + 1; // A group of the site has a place of its own.
+    town.cut.insert(one);
+    for number in 0..limit {
+        town.input(
+            one,
+            Input::Command(Command::Ask {
+                group: GroupId(4 * (100 + number) + 2),
+                payload: 1,
+            }),
+        );
+    }
+    town.cut.clear();
+    begin_anew(&mut town, one);
+    town.ask(one, MAP, 3);
+    assert_eq!(latest_number(&town), Some(LATER + 1));
+}
+
+#[test]
+fn a_command_more_than_a_node_can_wait_for_is_refused() {
+    let (mut town, one, _) = lost_and_unknown();
+    town.cut.insert(one);
+    let limit = usize::from(config().leader_hints) + 1;
+    let node = town.nodes.get_mut(&one).unwrap();
+    let mut given = |number: u64| {
+        let anew = Command::BeginAnew(GroupId(4 * (100 + number) + 2));
+        node.step(town.now, &mut town.rng, Input::Command(anew), |_| {})
+    };
+    for number in 0..limit as u64 {
+        given(number).unwrap();
+    }
+    let refused = given(limit as u64);
+    assert!(
+        matches!(refused, Err(Reject::Site(SiteError::Beginning(it))) if it == limit),
+        "{refused:?}"
+    );
+    given(0).unwrap();
 }
 
 #[test]
@@ -185,6 +258,45 @@ fn no_node_reports_a_beginning_twice_while_messages_are_lost() {
         }
         assert_eq!(reports(&town), [1; 7], "loss {loss}");
     }
+}
+
+/// Messages that no honest node sends.
+#[test]
+fn a_beginning_of_too_many_or_of_no_members_is_refused() {
+    let (mut town, one, _) = lost_and_unknown();
+    town.input(one, Input::Command(Command::BeginAnew(MAP)));
+    let named = |count: usize| Birth {
+        number: LATER + 1,
+        generation: 0,
+        founders: core::iter::repeat_n(life(1, 1), count).collect(),
+    };
+    let place = |count: usize| Item::Where {
+        group: MAP,
+        number: LATER + 1,
+        leader: None,
+        members: core::iter::repeat_n(life(1, 1), count).collect(),
+    };
+    let born = |count| Item::Born {
+        group: MAP,
+        birth: named(count),
+    };
+    for item in [born(0), born(65), place(0), place(65)] {
+        let refused = town.nodes[&one].machine().counters().refused;
+        let message = Message {
+            plan: Land::first(7, &[FIRST.0]).plan().digest(),
+            generation: 0,
+            items: [item].into_iter().collect(),
+        };
+        let mut members = town.nodes.values().map(|it| it.machine().me());
+        let from = members.find(|it| it.id.0 != one).unwrap();
+        town.input(one, Input::Message { from, message });
+        let machine = town.nodes[&one].machine();
+        assert_eq!(machine.counters().refused, refused + 1);
+    }
+    // The command is carried out all the same.
+    town.run(Span::secs(10));
+    assert_eq!(latest_number(&town), Some(LATER + 1));
+    assert_eq!(reports(&town), [1; 7]);
 }
 
 /// A message that no honest node sends.
