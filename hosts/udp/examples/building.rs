@@ -17,16 +17,16 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
-use selvedge_routine::trigger::{Clause, Days, SunEvent, Trigger};
+use selvedge_routine::trigger::{Clause, Days, SunEvent, TimeOfDay, Trigger};
 use selvedge_routine::{Comparison, Condition, Routine, State, Step};
 use selvedge_udp::selvedge::Coordination;
 use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::groups::{Node, Place, Selection, Weight};
 use selvedge_udp::selvedge::kgroup::routines::Definition;
 use selvedge_udp::selvedge::kgroup::{
-    ConfigError, Event, LeaderEvent, Outcome, Site, TriggerId, devices,
+    ConfigError, Event, LeaderEvent, Outcome, Site, TriggerId, WallClock, devices,
 };
 use selvedge_udp::selvedge::membership::Config;
 use selvedge_udp::{Handle, Host, NodeEvent, NodeId, Setup, Span};
@@ -96,8 +96,20 @@ async fn start(
         .membership(membership)
         .seeds(seeds.iter().copied())
         .coordination(Coordination::new(site), Span::secs(60))
+        .local_clock(local_clock)
         .state(folder.join(id.to_string()));
     Ok(Host::start(setup).await?)
+}
+
+/// The local time. A real building takes the zone from a library of time zones, and the sun of the day from
+/// `selvedge_routine::sun`.
+fn local_clock() -> Option<WallClock> {
+    Some(WallClock {
+        utc: UNIX_EPOCH.elapsed().ok()?.into(),
+        ahead: 3_600,
+        sunrise: TimeOfDay::parse("06:40"),
+        sunset: TimeOfDay::parse("20:15"),
+    })
 }
 // ANCHOR_END: start
 

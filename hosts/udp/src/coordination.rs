@@ -229,7 +229,7 @@ impl Handle {
     /// epoch begins, or others send news of the group: if requests get no answer then, call this again.
     ///
     /// # Errors
-    /// When the site has no such group; as [`Map::get`].
+    /// When the site has no such group, or the node waits for too many to begin anew; as [`Map::get`].
     pub async fn begin_anew(&self, group: GroupId) -> Result<(), Error> {
         let answer = self.submit_at_site(Command::BeginAnew(group)).await?;
         debug_assert!(

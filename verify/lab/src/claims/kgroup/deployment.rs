@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_groups::{self as groups, Locality, Place, Policy, Selection};
+use selvedge_groups::{Locality, Place, Policy, Selection};
 use selvedge_kgroup::routines::Definition;
 use selvedge_kgroup::{Command, Site, TriggerId};
 use selvedge_routine::{Routine, Step};
@@ -128,7 +128,6 @@ impl Deployment {
             routines: self.routines,
             has_centre,
             is_near: self.rule == Rule::Near,
-            replace_after: groups::Config::new().replace_after,
             epoch,
             ..PAPER
         };

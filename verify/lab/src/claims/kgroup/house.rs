@@ -69,8 +69,7 @@ pub(super) const PAPER: Setting = Setting {
     locking: Locking::Sequential,
     routines: 5,
     has_centre: false,
-    // Section 3.5.
-    replace_after: 2,
+    replace_after: groups::Config::new().replace_after,
     is_near: true,
     alike: 1,
     epoch: None,

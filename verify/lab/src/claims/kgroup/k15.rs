@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_core::durable::Durable as _;
 use selvedge_core::{Choose, Delta, Member, NodeId, Span, Time};
-use selvedge_groups::{self as groups, GroupId, Start};
+use selvedge_groups::{GroupId, Start};
 use selvedge_kgroup::{Command, Site};
 use selvedge_sim::network::Action;
 
@@ -22,7 +22,10 @@ const WINDOW: Span = Span(2 * PING.0);
 /// The windows until nodes fail, until they return, and until the end.
 const FAIL: usize = 3;
 const RETURN: usize = FAIL + 15;
-const END: usize = RETURN + 15;
+/// Where members forgot, an epoch begins each so many windows from then on: a group begins anew in a later one.
+const EPOCH: usize = 10;
+const ANEW: usize = RETURN + 2 * EPOCH;
+const END: usize = ANEW + EPOCH;
 /// Windows after either in which groups elect leaders or get other members.
 const GRACE: usize = 2;
 const TRIALS: u32 = 10;
@@ -74,7 +77,7 @@ pub(super) fn claim() -> Claim {
         id: "K15",
         claim: "groups of which f + 1 members fail at once answer again when these return with their facts, and with f at once",
         source: "CoMesh, section 2 (crash and recovery), theorem 6",
-        unit: "% of the groups that answer while nodes are gone, then: f gone, f + 1 gone that return with facts, and without",
+        unit: "% of the groups that answer while nodes are gone, then, and two epochs later: f gone, f + 1 gone that return with facts, and without",
         experiments: all
             .map(|case| Experiment {
                 name: case.name(),
@@ -94,7 +97,6 @@ fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
         devices: case.devices,
         failures: case.failures,
         is_near: case.is_near,
-        replace_after: groups::Config::new().replace_after,
         life: 1,
         ..PAPER
     };
@@ -116,6 +118,9 @@ fn measure(case: Case, seed: u64) -> Result<Sample, Fault> {
         }
         if window == RETURN {
             restart(&mut house, &victims, case.has_facts)?;
+        }
+        if window > RETURN && (window - RETURN).is_multiple_of(EPOCH) && !case.has_facts {
+            house.epoch(((window - RETURN) / EPOCH) as u64 + 1)?;
         }
         let begun = house.net.now();
         for device in probes.values() {
@@ -282,9 +287,10 @@ impl Seen {
         })
     }
 
-    /// The lowest and the highest share in any trial: while nodes are gone, and after their return.
-    fn settled(&self) -> [[f64; 2]; 2] {
-        [FAIL..RETURN, RETURN..END].map(|windows| {
+    /// The lowest and the highest share in any trial: while nodes are gone, after their return, and two epochs
+    /// later.
+    fn settled(&self) -> [[f64; 2]; 3] {
+        [FAIL..RETURN, RETURN..RETURN + EPOCH, ANEW..END].map(|windows| {
             let windows = windows.start + GRACE..windows.end;
             let all = self.shares.iter().filter_map(|it| it.get(windows.clone()));
             all.flatten().fold([1.0, 0.0], |[low, high], it| {
@@ -293,15 +299,16 @@ impl Seen {
         })
     }
 
-    /// Returns true if exactly these shares of the groups answer in each trial: while nodes are down,
-    /// and after their return.
+    /// Returns true if exactly these shares of the groups answer in each trial: while nodes are down, and after
+    /// their return. Two epochs later all answer.
     fn answers(&self, gone: impl Fn(f64) -> f64, back: impl Fn(f64) -> f64) -> bool {
         let is = |share: f64, wanted: f64| (share - wanted).abs() < 1e-9;
         self.shares.iter().zip(&self.lost).all(|(shares, lost)| {
             let shares = shares.iter().enumerate();
             shares.into_iter().all(|(window, share)| match window {
                 it if (FAIL + GRACE..RETURN).contains(&it) => is(*share, gone(*lost)),
-                it if it >= RETURN + GRACE => is(*share, back(*lost)),
+                it if (RETURN + GRACE..RETURN + EPOCH).contains(&it) => is(*share, back(*lost)),
+                it if it >= ANEW + GRACE => is(*share, 1.0),
                 _ => true,
             })
         })
@@ -341,7 +348,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let [lost, many_hash] = [many, hash.get(2)?].map(|it| mean(&it.lost));
     let trials = cases(true).map(|it| samples.of(&it.name()).count());
     Some(Judgement {
-        paper: "100, then 100 | those with f + 1 members left, then 100".to_owned(),
+        paper: "100, then 100 | those with f + 1 members left, then 100 | no epochs are named"
+            .to_owned(),
         ours: [0, 2, 3]
             .map(|at: usize| near_words.get(at).cloned().unwrap_or_default())
             .join(" | "),
@@ -355,8 +363,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
              30 s later; others learn of either {} ms after it. A group answers when it decides within {} s on the state that one of its devices takes. \
              {:.0}% of the groups lose f + 1 members, by hash {:.0}%; they answer again {:.1} s after the return, median, and {:.1} s at most. With f gone that return \
              without facts it is {}. By hash: {}. The paper counts members that are up, and not what they remember: without facts a group of which f + 1 members \
-             forgot does not answer again, for the others cannot know what was decided (erratum G3), until it begins anew in a later epoch. Holds when, from {} s after either \
-             on, exactly those groups answer, in each trial.",
+             forgot does not answer, for the others cannot know what was decided (erratum G3), until it begins anew: epochs begin {} s after \
+             the return and every {} s, where members forgot. Holds when, from {} s after a failure or a return on, exactly those groups \
+             answer, and all after the second epoch, in each trial.",
             PAPER.failures,
             near.first()?.victims,
             many.victims,
@@ -368,6 +377,8 @@ fn judge(samples: &Samples) -> Option<Judgement> {
             quantile(&many.first, 1.0)?,
             near_words.get(1)?,
             hash_words.join(" | "),
+            EPOCH as u64 * WINDOW.0 / 1_000_000,
+            EPOCH as u64 * WINDOW.0 / 1_000_000,
             GRACE as u64 * WINDOW.0 / 1_000_000,
         ),
         trials: trials.into_iter().min()?,
@@ -445,7 +456,7 @@ mod tests {
 
     /// The memory of a group of one returns with its node where the node stored facts.
     #[test]
-    fn a_node_that_forgot_answers_for_nothing() {
+    fn a_node_that_forgot_answers_for_nothing_before_an_epoch_begins() {
         let case = |has_facts| Case {
             devices: DEVICES,
             failures: 0,
@@ -453,7 +464,7 @@ mod tests {
             has_facts,
             is_near: true,
         };
-        let last = |it: &Sample| it.0.get(2 + END).copied().flatten();
+        let last = |it: &Sample| it.0.get(2 + RETURN + EPOCH).copied().flatten();
         let [with, without] = [true, false].map(|it| measure(case(it), 2).unwrap());
         assert_eq!(last(&with), with.0[0], "seed 2: {with:?}");
         assert_eq!(last(&without), Some(0), "seed 2: {without:?}");
