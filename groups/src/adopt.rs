@@ -227,7 +227,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         self.note_decided(cx);
         let groups: Vec<GroupId> = self.parts.keys().copied().collect();
         for group in groups {
-            if !S::exists(&self.site, group) {
+            if !S::exists(&self.site, group) && !self.rules.keeps_groups() {
                 self.leave(group, cx);
                 continue;
             }

@@ -16,6 +16,8 @@ pub enum Published {
     NoInstances,
     /// A node takes the site that it proposes at once, without a decision.
     TakesOwnSite,
+    /// A node that takes a site keeps its parts in groups that the site does not have.
+    KeepsGroups,
     /// A group begins anew once its latest known members are no quorum any more, and no node has
     /// promised anything.
     EndsUnasked,
@@ -26,5 +28,6 @@ selvedge_core::published_rules! {
     founders_in_any_life FoundersInAnyLife
     no_instances NoInstances
     takes_own_site TakesOwnSite
+    keeps_groups KeepsGroups
     ends_unasked EndsUnasked
 }

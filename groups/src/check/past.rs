@@ -29,6 +29,8 @@ pub(super) enum Before<A = Ask> {
     Again(u64),
     /// Timers that are due expire, messages in flight arrive, and new messages are in flight.
     Round,
+    /// Time passes until a timer of a node (by id) is due, and expires.
+    Due(u64),
     /// Messages in flight to a node (by id) are lost.
     Lost(u64),
     /// Goes on until no step is left, or a while has passed.
@@ -91,6 +93,7 @@ impl<K: Kind> Past<K> {
                     self.arrive();
                 }
             }
+            Before::Due(id) => self.next_timer(NodeId(id)),
             Before::Lost(id) => self.letters.retain(|it| it.1 != NodeId(id)),
             Before::Rest => self.rest(),
         }
@@ -115,6 +118,13 @@ impl<K: Kind> Past<K> {
             self.now = at;
             self.step(id, None);
         }
+    }
+
+    fn next_timer(&mut self, id: NodeId) {
+        let place = self.drivers.iter().find(|it| it.machine().me().id == id);
+        let due = place.and_then(Driver::deadline);
+        self.now = self.now.max(due.unwrap_or_default());
+        self.step(id, None);
     }
 
     /// Expires the timers that are due now.

@@ -21,12 +21,16 @@ use watch::SiteWatch;
 
 type Setup = setup::Setup<Land>;
 
-/// The site: the number of its nodes, and anything else.
+/// The site: the number of its nodes at first, the one that it has no more, its groups, and anything
+/// else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct Land {
     generation: u32,
     nodes: u64,
     content: u8,
+    former: Option<u64>,
+    /// True if it has [`NEXT`] and no maps.
+    has_next: bool,
 }
 
 /// A command.
@@ -34,12 +38,20 @@ pub(super) struct Land {
 pub(super) enum Ask {
     /// A site of this generation, with this content, is proposed.
     Change(u32, u8),
+    /// A site of this generation, without this node, is proposed.
+    Remove(u32, u64),
+    /// A site of this generation, with another group in the place of the map, is proposed.
+    Regroup(u32),
     /// A question to the map's leader.
     Question(u8),
     /// An update of the map; each one of a setup differs.
     Propose(u8),
+    /// An update of the group that takes the map's place; each one of a setup differs.
+    ProposeNext(u8),
     /// The map is to begin anew.
     BeginAnew,
+    /// An epoch.
+    Epoch(u64),
 }
 
 /// An event that must happen in some run.
@@ -55,6 +67,8 @@ pub(super) enum Sight {
     Asked(usize),
     /// This number of updates of the map are applied.
     Applied(usize),
+    /// This number of updates of the group that takes the map's place are applied.
+    AppliedNext(usize),
     /// This number of leaders of the registry have led.
     Registrars(usize),
     /// A node has a part in the map, and does not vote.
@@ -98,15 +112,23 @@ impl Begins for Held {
     type Site = Land;
     const HAS_REGISTRY: bool = true;
 
-    fn groups(_: &Land) -> Vec<GroupId> {
-        Vec::new()
+    fn groups(land: &Land) -> Vec<GroupId> {
+        land.has_next.then_some(NEXT).into_iter().collect()
     }
 
-    fn begin(_: &Land, group: GroupId) -> Option<Self> {
+    fn begin(land: &Land, group: GroupId) -> Option<Self> {
         if group == GroupId::REGISTRY {
             return Some(Self::Registry(Registry::default()));
         }
-        group.is_map().then_some(Self::Journal(Vec::new()))
+        let is_journal = match land.has_next {
+            true => group == NEXT,
+            false => group.is_map(),
+        };
+        is_journal.then_some(Self::Journal(Vec::new()))
+    }
+
+    fn is_founding(_: &Land, _: GroupId) -> bool {
+        false
     }
 
     fn registry(&self) -> Option<&Registry> {
@@ -131,16 +153,29 @@ impl Begins for Held {
 }
 
 impl Land {
+    fn propose(self) -> CommandOf<Self> {
+        Command::ChangeSite {
+            site: Held::encode(&self),
+            generation: self.generation,
+        }
+    }
+
     fn plan(self) -> Option<Plan> {
-        let nodes = (1..=self.nodes).map(|id| crate::Node::without_place(NodeId(id)));
+        let nodes = (1..=self.nodes).filter(|id| Some(*id) != self.former);
+        let nodes = nodes.map(|id| crate::Node::without_place(NodeId(id)));
         let plan = Plan::new(Selection::new().with_failures(1), nodes).ok()?;
-        Some(plan.with_generation(self.generation))
+        let plan = plan.with_generation(self.generation);
+        Some(plan.with_former(self.former.map(NodeId)))
     }
 }
 
-/// The place of the map among the groups, before the registry.
+/// The places of the map, the registry and [`NEXT`] among the groups.
 const MAP: usize = 0;
 const REGISTRY: usize = 1;
+const OF_NEXT: usize = 2;
+
+/// The group that takes the place of the map in some sites.
+const NEXT: GroupId = GroupId(4);
 
 impl Kind for Land {
     type State = Held;
@@ -148,8 +183,7 @@ impl Kind for Land {
     type Sight = Sight;
     type Watch = SiteWatch;
 
-    const SAFETY: &'static str =
-        "a generation has one site, and a version of a group one update and one state";
+    const SAFETY: &'static str = "a generation has one site, a version of a group one update and one state, and a node no part in groups that its site does not have";
     const GOAL: &'static str =
         "the proposed site is decided and taken by all, and the map begins and is asked";
 
@@ -158,6 +192,8 @@ impl Kind for Land {
             generation: 0,
             nodes,
             content: 0,
+            former: None,
+            has_next: false,
         };
         let Some(plan) = land.plan() else { unusable() };
         let members = |group: GroupId| {
@@ -172,28 +208,44 @@ impl Kind for Land {
         let Some(map) = maps.into_iter().find(is_wanted) else {
             unusable()
         };
-        (plan, land, vec![map, GroupId::REGISTRY])
+        (plan, land, vec![map, GroupId::REGISTRY, NEXT])
     }
 
     fn command(world: &World<Self>, ask: Ask) -> CommandOf<Self> {
         let Some(&group) = world.groups.get(MAP) else {
             unusable()
         };
+        let present = *world.site;
         match ask {
-            Ask::Change(generation, content) => {
-                let site = Held::encode(&Self {
-                    generation,
-                    content,
-                    ..*world.site
-                });
-                Command::ChangeSite { site, generation }
+            Ask::Change(generation, content) => Self {
+                generation,
+                content,
+                ..present
             }
+            .propose(),
+            Ask::Remove(generation, node) => Self {
+                generation,
+                former: Some(node),
+                ..present
+            }
+            .propose(),
+            Ask::Regroup(generation) => Self {
+                generation,
+                has_next: true,
+                ..present
+            }
+            .propose(),
             Ask::Question(payload) => Command::Ask { group, payload },
             Ask::Propose(update) => {
                 let update = Change::Add(update);
                 Command::Propose { group, update }
             }
+            Ask::ProposeNext(update) => Command::Propose {
+                group: NEXT,
+                update: Change::Add(update),
+            },
             Ask::BeginAnew => Command::BeginAnew(group),
+            Ask::Epoch(epoch) => Command::SetEpoch(epoch),
         }
     }
 
@@ -201,11 +253,14 @@ impl Kind for Land {
         !mesh.observer().differs
             && none::<Self>(mesh, |it| it.differs)
             && are_equal::<Self>(mesh, groups)
+            && mesh.machines().all(has_its_groups)
     }
 
     fn with_promises(model: ModelOf<Self>) -> ModelOf<Self> {
         let name = "the generation of a node never goes back";
-        model.always(name, |mesh: &Mesh<Self>| !mesh.observer().goes_back)
+        let model = model.always(name, |mesh: &Mesh<Self>| !mesh.observer().goes_back);
+        let name = "no update is lost";
+        model.always(name, |mesh| none::<Self>(mesh, |it| it.loses))
     }
 
     /// A question is asked again where it was in vain: nothing else repeats it.
@@ -223,8 +278,14 @@ impl Kind for Land {
     fn is_done(setup: &Setup, mesh: &Mesh<Self>, groups: &[GroupId]) -> bool {
         let asks = || setup.asks.iter().map(|it| it.1);
         let proposed = asks().filter_map(|it| match it {
-            Ask::Change(generation, _) => Some(generation),
-            Ask::Question(_) | Ask::Propose(_) | Ask::BeginAnew => None,
+            Ask::Change(generation, _) | Ask::Remove(generation, _) | Ask::Regroup(generation) => {
+                Some(generation)
+            }
+            Ask::Question(_)
+            | Ask::Propose(_)
+            | Ask::ProposeNext(_)
+            | Ask::BeginAnew
+            | Ask::Epoch(_) => None,
         });
         let latest = mesh.machines().map(Groups::generation).max();
         let latest = latest.max(proposed.max()).unwrap_or_default();
@@ -240,6 +301,7 @@ impl Kind for Land {
             && (!is_asked(setup) || !mesh.observer().asked.is_empty())
             && parts().flatten().all(|it| it.waiting() == 0)
             && has_begun(mesh, groups, u64::from(begins_anew)).unwrap_or(!begins_anew)
+            && mesh.machines().all(|it| is_settled(mesh, it))
     }
 
     fn name(sight: Sight) -> &'static str {
@@ -249,6 +311,7 @@ impl Kind for Land {
             Sight::Begun(_) => "the map begins",
             Sight::Asked(_) => "questions reach the map's leader",
             Sight::Applied(_) => "updates are applied",
+            Sight::AppliedNext(_) => "updates of the next group are applied",
             Sight::Registrars(_) => "another node leads the registry",
             Sight::Voteless => "a founder that has lost its memory does not vote",
         }
@@ -263,6 +326,7 @@ impl Kind for Land {
             Sight::Begun(before) => has_begun(mesh, groups, before) == Some(true),
             Sight::Asked(count) => watch.asked.len() >= count,
             Sight::Applied(count) => of(MAP).is_some_and(|it| it.applied.len() >= count),
+            Sight::AppliedNext(count) => of(OF_NEXT).is_some_and(|it| it.applied.len() >= count),
             Sight::Registrars(count) => of(REGISTRY).is_some_and(|it| it.led.len() >= count),
             Sight::Voteless => mesh.machines().any(|it| {
                 let map = groups.get(MAP).and_then(|map| it.replica(*map));
@@ -284,4 +348,22 @@ fn has_begun(mesh: &Mesh<Land>, groups: &[GroupId], before: u64) -> Option<bool>
     let number = |it: &Replica<Held>| it.configuration().number;
     let latest = parts().map(number).max()?;
     Some(instance(latest) >= before && parts().any(|it| it.leads() && number(it) == latest))
+}
+
+/// Returns true if a node has parts in groups of its site alone.
+fn has_its_groups(machine: &Groups<Held, u8>) -> bool {
+    let mut groups = machine.groups();
+    groups.all(|it| Held::exists(machine.site(), it))
+}
+
+/// Returns true if the groups of a node's site are led, and it is in none if the site does not have it.
+fn is_settled(mesh: &Mesh<Land>, machine: &Groups<Held, u8>) -> bool {
+    let is_led = |it: &GroupId| mesh.machines().any(|node| node.leads(*it));
+    let is_named = machine
+        .plan()
+        .nodes()
+        .iter()
+        .any(|it| it.id == machine.me().id);
+    let is_in = machine.groups().next().is_some();
+    Held::groups(machine.site()).iter().all(is_led) && (is_named || !is_in)
 }

@@ -39,6 +39,8 @@ pub(super) struct Watch {
     pub(super) differs: bool,
     /// One update has two versions.
     pub(super) doubles: bool,
+    /// A journal misses an update that was applied before.
+    pub(super) loses: bool,
     /// The configurations and ballots under which nodes led, in order.
     pub(super) led: Vec<(u64, Ballot)>,
     pub(super) leads_again: bool,
@@ -89,7 +91,13 @@ impl Watch {
         let at = self.applied.partition_point(|it| key(it) < key(&new));
         match self.applied.get(at).filter(|it| key(it) == key(&new)) {
             Some(other) => self.differs |= *other != new,
-            None => self.applied.insert(at, new),
+            None => {
+                let first = self
+                    .applied
+                    .partition_point(|it| it.instance < new.instance);
+                self.loses |= new.outcome > 0 && new.outcome != at - first + 1;
+                self.applied.insert(at, new);
+            }
         }
     }
 

@@ -6,12 +6,14 @@ use alloc::vec::Vec;
 use selvedge_core::{Delta, Member};
 use selvedge_sim::check::{Bounds, Scenario};
 
-use super::super::past::Before::{self as Past, Again, Asked as To, Cut, Notified, Rest};
+use super::super::past::Before::{
+    self as Past, Again, Asked as To, Cut, Due, Lost, Notified, Rest, Round,
+};
 use super::super::setup::ticks;
 use super::super::{breaks, holds};
-use super::Ask::{self, BeginAnew, Change, Propose, Question};
+use super::Ask::{self, BeginAnew, Change, Epoch, Propose, ProposeNext, Question, Regroup, Remove};
 use super::Setup;
-use super::Sight::{Applied, Asked, Begun, Overtaken, Registrars, Taken, Voteless};
+use super::Sight::{Applied, AppliedNext, Asked, Begun, Overtaken, Registrars, Taken, Voteless};
 use crate::Published;
 
 type Before = Past<Ask>;
@@ -78,6 +80,79 @@ const ANEW: &[Before] = &[
     Cut(&[]),
 ];
 
+/// 1, 2 and 3 have the map, 1 leads it, and an update is decided.
+const HELD: &[Before] = &[
+    To(1, Question(1)),
+    Rest,
+    To(1, Question(2)),
+    Rest,
+    To(1, Propose(11)),
+    Rest,
+];
+
+/// 3, 1 and 4 have the map, and all nodes have a site without 3. It leads, and its proposal of 1, 4 and 2 as the
+/// next members is in flight. Then 1 fails.
+const MOVING: &[Before] = &[
+    To(1, Question(1)),
+    Rest,
+    To(1, Question(2)),
+    Rest,
+    To(3, Propose(11)),
+    Rest,
+    To(2, Remove(1, 3)),
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Due(3),
+    Round,
+    Round,
+    Notified(2, ONE_FAILED),
+    Notified(4, ONE_FAILED),
+];
+
+/// The same, but 4 answers the inquiry of 3, is cut off, and misses the site, an update and the
+/// link. 3 has left the map, and an epoch begins there. Then 4 takes 3 for failed for a while, and 1 fails.
+const MISSED: &[Before] = &[
+    To(1, Question(1)),
+    Rest,
+    To(1, Question(2)),
+    Rest,
+    Cut(&[4]),
+    To(2, Remove(1, 3)),
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Round,
+    Cut(&[]),
+    Due(3),
+    Round,
+    To(3, Propose(11)),
+    Lost(4),
+    Round,
+    Cut(&[4]),
+    Rest,
+    To(3, Epoch(2)),
+    Cut(&[]),
+    Notified(2, ONE_FAILED),
+    Notified(4, ONE_FAILED),
+    Notified(4, THREE_FAILED),
+    Notified(4, THREE_HERE),
+    To(4, Propose(44)),
+];
+
 const fn three(before: &'static [Before]) -> Setup {
     Setup {
         nodes: 3,
@@ -99,6 +174,16 @@ const TWO: Setup = Setup {
     ends_within: Some(3),
     sees: &[Taken(2), Overtaken],
     ..ONE
+};
+
+/// The map moves to other members, as the site has its leader no more.
+const MOVED: Setup = Setup {
+    nodes: 4,
+    down: &[1],
+    bounds: ticks(3),
+    ends_within: Some(3),
+    sees: &[Taken(1)],
+    ..Setup::after(MOVING)
 };
 
 /// A founder that has lost its memory asks for the map.
@@ -207,7 +292,24 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
         sees: &[Applied(4), Begun(1)],
         ..BACK
     };
+    let with_a_member = Setup {
+        down: &[1],
+        ticks_at: &[4],
+        bounds: ticks(2),
+        ends_within: Some(2),
+        ..REPLACED
+    };
     vec![
+        holds(
+            "a map moves from the leader that the site has no more, and another member fails",
+            45_024,
+            MOVED,
+        ),
+        holds(
+            "a node that missed a link asks a member that the site has no more, and another one is here",
+            33_710,
+            with_a_member,
+        ),
         holds(
             "the registry's leader fails while a node proposes",
             205_400,
@@ -221,10 +323,32 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
     ]
 }
 
+/// The site of all nodes has another group and no map.
+const REGROUPED: Setup = Setup {
+    asks: &[(3, Regroup(1)), (1, Propose(12)), (2, ProposeNext(21))],
+    bounds: ticks(5),
+    ends_within: Some(5),
+    sees: &[Taken(1), AppliedNext(1), Applied(2)],
+    ..three(HELD)
+};
+
+/// A former member that the site has no more is asked to vote.
+const REPLACED: Setup = Setup {
+    nodes: 4,
+    down: &[1, 2],
+    bounds: ticks(4),
+    // The only member of the latest configuration that is here has no news of it.
+    ends_within: None,
+    sees: &[Taken(1)],
+    ..Setup::after(MISSED)
+};
+
 pub(in super::super) fn pairs() -> Vec<Scenario> {
     let two = "two nodes propose different sites";
     let again = "a founder that has lost its memory is notified of the birth again";
     let back = "a former leader and its follower are back after a map began anew";
+    let regrouped = "a node proposes a site with another group in the place of the map";
+    let replaced = "a node that missed a link asks a member that the site has no more";
     vec![
         holds(two, 124_041, TWO),
         breaks(two, 2, TWO, &[Published::TakesOwnSite]),
@@ -232,5 +356,9 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
         breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
         holds(back, 24_789, BACK),
         breaks(back, 7, BACK, &[Published::NoInstances]),
+        holds(regrouped, 16_786, REGROUPED),
+        breaks(regrouped, 11, REGROUPED, &[Published::KeepsGroups]),
+        holds(replaced, 233, REPLACED),
+        breaks(replaced, 7, REPLACED, &[Published::NoMark]),
     ]
 }

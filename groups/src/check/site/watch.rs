@@ -8,13 +8,13 @@ use selvedge_sim::check::Observer;
 
 use super::super::setup::Watches;
 use super::super::watch::Watch;
-use super::{Held, Land, MAP, REGISTRY};
+use super::{Held, Land, MAP, NEXT, OF_NEXT, REGISTRY};
 use crate::{Begins as _, Event, Fact, GroupId, Groups};
 
-/// Remembers sites, questions, and the events of the map and of the registry.
+/// Remembers sites, questions, and the events of groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct SiteWatch {
-    groups: [Watch; 2],
+    groups: [Watch; 3],
     /// The nodes, by id.
     ids: Vec<u64>,
     /// The generation of each, once it has stored one.
@@ -52,10 +52,10 @@ impl SiteWatch {
     }
 
     fn of(&mut self, group: GroupId) -> Option<&mut Watch> {
-        let place = if group == GroupId::REGISTRY {
-            REGISTRY
-        } else {
-            MAP
+        let place = match group {
+            GroupId::REGISTRY => REGISTRY,
+            NEXT => OF_NEXT,
+            _ => MAP,
         };
         self.groups.get_mut(place)
     }
@@ -104,7 +104,7 @@ impl Observer<Groups<Held, u8>> for SiteWatch {
 impl Watches<Held> for SiteWatch {
     fn of(ids: Vec<u64>) -> Self {
         Self {
-            groups: [(); 2].map(|()| Watch::of(ids.clone())),
+            groups: [(); 3].map(|()| Watch::of(ids.clone())),
             generations: vec![None; ids.len()],
             ids,
             taken: Vec::new(),
