@@ -20,6 +20,7 @@ impl<K: Kind> Setup<K> {
             .always("an update is applied by one version", |mesh| {
                 none::<K>(mesh, |it| it.doubles)
             })
+            .always("no update is lost", |mesh| none::<K>(mesh, |it| it.loses))
             .always("states of one version are equal", move |mesh| {
                 are_equal::<K>(mesh, &equal)
             })

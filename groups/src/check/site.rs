@@ -258,9 +258,7 @@ impl Kind for Land {
 
     fn with_promises(model: ModelOf<Self>) -> ModelOf<Self> {
         let name = "the generation of a node never goes back";
-        let model = model.always(name, |mesh: &Mesh<Self>| !mesh.observer().goes_back);
-        let name = "no update is lost";
-        model.always(name, |mesh| none::<Self>(mesh, |it| it.loses))
+        model.always(name, |mesh: &Mesh<Self>| !mesh.observer().goes_back)
     }
 
     /// A question is asked again where it was in vain: nothing else repeats it.
