@@ -1,9 +1,9 @@
-"""Nodes of a building as processes: `hosts/udp/examples/building_node.rs`."""
+"""Nodes of a building as processes: `hosts/udp/examples/building_node`."""
 
 import os
 import re
 import resource
-import signal
+import shutil
 import subprocess
 import threading
 import time
@@ -28,9 +28,9 @@ class Question:
 class Node:
     """A node with its folder. Its process may be killed and started again."""
 
-    def __init__(self, building, identity):
+    def __init__(self, building, identity, *options):
         self.building = building
-        self.id = identity
+        self.id, self.options = identity, options
         self.state = building.folder / str(identity)
         self.log = building.folder / f"{identity}.log"
         self.process = None
@@ -39,11 +39,12 @@ class Node:
         self.lock = threading.Lock()
         self.questions = {}
 
-    def start(self):
+    def start(self, *options):
+        """Starts it from its folder, with these options beside its own."""
         building = self.building
-        command = [building.program, "--id", self.id, "--nodes", len(building.nodes), "--failures", building.failures,
+        command = [building.program, "--id", self.id, "--nodes", building.count, "--failures", building.failures,
                    "--listen", building.address(self.id), "--state", self.state, "--epoch", building.epoch,
-                   "--join", *(building.address(it.id) for it in building.nodes)]
+                   *self.options, *options, "--join", *(building.address(it.id) for it in building.nodes)]
         self.lines = []
         self.has_joined.clear()
         # Python ignores SIGXFSZ, and so does the node then: a write beyond the limit is an error.
@@ -71,6 +72,8 @@ class Node:
         command, _, answer = line.partition(": ")
         if line == "joined":
             self.has_joined.set()
+        elif answer == "begun anew":
+            self.building.begun.add(command)
         elif command in ("lamp", "bell", "doorbell") or command.startswith("light "):
             self.building.acted(command, answer)
         else:
@@ -111,6 +114,10 @@ class Node:
         except subprocess.TimeoutExpired:
             return None
 
+    def forget(self):
+        """Deletes its folder."""
+        shutil.rmtree(self.state)
+
     def signal(self):
         self.has_joined.clear()
         if self.process:
@@ -143,27 +150,50 @@ class Building:
 
     def __init__(self, program, folder, count, failures, epoch):
         self.program, self.folder = program, folder
-        self.failures, self.epoch = failures, epoch
+        self.count, self.failures, self.epoch = count, failures, epoch
         # A subnet of loopback for each run, so that runs beside each other do not meet.
         self.subnet = f"127.{os.getpid() // 250 % 250 + 1}.{os.getpid() % 250 + 1}"
         self.nodes = []
         self.nodes.extend(Node(self, it + 1) for it in range(count))
+        self.latest = count
         self.lock = threading.Lock()
         # The times that each command to a device was carried out, by its number.
         self.commands = {"lamp": {}, "bell": {}}
         self.reports = {}
+        # The groups of devices and routines that began anew.
+        self.begun = set()
 
     def address(self, identity):
         return f"{self.subnet}.{identity}:{7_000 + identity}"
+
+    def another(self, *options):
+        """A node that is not one of the building yet, and starts with these options."""
+        self.latest += 1
+        return Node(self, self.latest, *options)
 
     def up(self):
         return [it for it in self.nodes if it.is_up()]
 
     def kill_all(self):
-        for node in self.nodes:
+        self.kill(self.nodes)
+
+    def kill(self, nodes):
+        """Kills these nodes at one moment."""
+        for node in nodes:
             node.signal()
-        for node in self.nodes:
+        for node in nodes:
             node.await_end()
+
+    def holders(self, name, seconds):
+        """The nodes that are in the group of the doorbell or of a map, as far as they know."""
+        asked = [(it, it.ask(f"holds {name}")) for it in self.up()]
+        return [it for it, question in asked if question.wait(seconds) == "yes"]
+
+    def await_quiet(self):
+        """Waits for a time in which no group changes over: from 60% of an epoch on."""
+        share = time.time() / self.epoch % 1
+        if not 0.6 < share < 0.7:
+            time.sleep((0.62 - share) % 1 * self.epoch)
 
     def acted(self, device, text):
         """Takes the line in which a node carries out a command, or reports a run."""

@@ -1,4 +1,4 @@
-"""Clients of the maps, of the doorbell and of the site, with the checks of each answer."""
+"""Clients of the maps and of the doorbell, with the checks of each answer."""
 
 import random
 import threading
@@ -63,8 +63,11 @@ class Maps:
 
     def __init__(self, building, checks, patience, seed):
         self.building, self.checks, self.patience, self.seed = building, checks, patience, seed
+        self.rng = random.Random(seed)
         self.keys = []
+        # The confirmed changes: map, beginning of the map, version.
         self.versions = []
+        self.beginnings = {}
         self.confirmed = 0
         self.longest = 0.0
         self.lock = threading.Lock()
@@ -116,7 +119,7 @@ class Maps:
         key.confirmed = (key.asked, version)
         with self.lock:
             self.confirmed += 1
-            self.versions.append((key.map, version))
+            self.versions.append((key.map, self.beginnings.get(key.map, 0), version))
         return True
 
     def read(self, key, node, kept=None):
@@ -141,8 +144,18 @@ class Maps:
         for key, node, confirmed, question in asked:
             self.judge(key, confirmed, question.answer, node)
 
-    def read_all(self):
-        """Reads all entries, each at any node, until there is an answer."""
+    def have_no_answer(self, names, seconds):
+        """Asks maps that have lost their memory."""
+        asked = [(node, name, node.ask(f"get {name} any")) for node in self.building.up() for name in names]
+        time.sleep(seconds)
+        for node, name, question in asked:
+            self.checks.that("a map without a quorum gives no answer", question.answer in (None, "no answer"),
+                             f"node {node.id}, {name}: {question.answer}")
+
+    def read_all(self, names=None):
+        """Reads all entries, or those of these maps, each at any node, until there is an answer."""
+        all_keys = [it for it in self.keys if names is None or it.map in names]
+
         def read(keys, rng):
             for key in keys:
                 begins = time.monotonic()
@@ -152,7 +165,7 @@ class Maps:
                 self.longest = max(self.longest, time.monotonic() - begins)
                 self.checks.that("a map answers while a quorum is up", is_answered, f"{key.map} {key.name}")
 
-        shares = [(self.keys[it::CLIENTS], random.Random(f"{self.seed} {it}")) for it in range(CLIENTS)]
+        shares = [(all_keys[it::CLIENTS], random.Random(f"{self.seed} {it}")) for it in range(CLIENTS)]
         threads = [threading.Thread(target=read, args=it) for it in shares]
         for thread in threads:
             thread.start()
@@ -160,13 +173,38 @@ class Maps:
             thread.join()
 
     def use(self, name):
-        """Changes an entry of a map that no node asked for before."""
+        """Changes an entry of a map that is empty."""
         rng = random.Random(f"{self.seed} {name}")
         end = time.monotonic() + self.patience
         while not (is_changed := self.change(self.new_key(name), rng.choice(self.building.up()))):
             if time.monotonic() > end:
                 break
-        self.checks.that("a map that was never used can be used", is_changed, name)
+        self.checks.that("an empty map can be used", is_changed, name)
+
+    def begin_anew(self, name):
+        """Has a map begin again that lost its memory. It is empty then, or as it was."""
+        end = time.monotonic() + self.patience
+        lost = [it for it in self.keys if it.map == name and it.confirmed[0] > 0]
+        answer = found = None
+        while found is None and time.monotonic() < end:
+            node = self.rng.choice(self.building.up())
+            answer = node.ask(f"anew {name}").wait(ANSWER)
+            found = self.found(lost, node)
+        self.checks.that("a map that lost its memory answers again after the command", found is not None, f"{name}: {answer}")
+        is_empty, is_kept = (all(it == state for it in found or []) for state in ("no entry", "kept"))
+        self.checks.that("a map that begins anew is empty, or as it was", is_empty or is_kept, f"{name}: {found}")
+        with self.lock:
+            self.keys = [it for it in self.keys if it.map != name]
+            self.beginnings[name] = self.beginnings.get(name, 0) + 1
+        self.use(name)
+
+    def found(self, keys, node):
+        """The answers to reads of these entries, `None` if one has no answer."""
+        questions = [(it, node.ask(f"get {it.map} {it.name}")) for it in keys]
+        answers = [(key, it.wait(ANSWER) or "no answer") for key, it in questions]
+        if any(it != "no entry" and not it.startswith("version ") for _, it in answers):
+            return None
+        return ["kept" if key.parse(it) == key.confirmed else it for key, it in answers]
 
     def compare_versions(self):
         """Each change of a map has a version of its own."""
@@ -176,18 +214,25 @@ class Maps:
 
 class Bell:
     """A client that rings the doorbell, each time under another id. It rings again only after the run
-    before has reached the lamp, so each id leads to one run."""
+    before has reached the lamp, so each id leads to one run.
+
+    A doorbell that begins anew has forgotten all ids, and numbers its runs from the number of its beginning, in
+    the upper half. So has the lamp, at another time."""
+
+    HALF = 1 << 32
 
     def __init__(self, building, checks, patience, rng):
         self.building, self.checks, self.patience, self.rng = building, checks, patience, rng
         self.ids = 0
         self.asked = None
+        # The ids that were used before the present beginning, and its number.
+        self.former, self.beginning = 0, 0
 
-    def ring(self):
-        """Rings, and does not wait: under a new id if the last run has reached the lamp, and under the last id
-        if no node has answered."""
-        is_new = self.runs() >= self.ids
-        up = self.building.up()
+    def ring(self, nodes=None):
+        """Rings at one of the nodes, and does not wait: under a new id if the last run has reached the lamp, and
+        under the last id if no node has answered."""
+        is_new = self.runs() >= self.ids - self.former
+        up = nodes or self.building.up()
         if up and (is_new or self.asked.ended.is_set() and self.asked.answer != "triggered"):
             self.ids += is_new
             self.asked = self.rng.choice(up).ask(f"ring {self.ids}")
@@ -199,82 +244,62 @@ class Bell:
         while self.asked.wait(ANSWER) != "triggered" and time.monotonic() < end:
             self.asked = self.rng.choice(self.building.up()).ask(f"ring {self.ids}")
         self.checks.that("a run is triggered", self.asked.answer == "triggered", f"id {self.ids}")
-        while self.runs() < self.ids and time.monotonic() < end:
+        expected = self.ids - self.former
+        while self.runs() < expected and time.monotonic() < end:
             time.sleep(0.05)
-        self.checks.that("a run that was triggered reaches the lamp", self.runs() >= self.ids,
-                         f"{self.ids} ids, {self.runs()} runs")
+        self.checks.that("a run that was triggered reaches the lamp", self.runs() >= expected,
+                         f"{expected} ids, {self.runs()} runs")
 
     def ask_again(self):
         """Asks for the last runs again."""
-        for identity in range(max(1, self.ids - 9), self.ids + 1):
+        for identity in range(max(self.former + 1, self.ids - 9), self.ids + 1):
             self.rng.choice(self.building.up()).ask(f"ring {identity}").wait(ANSWER)
 
-    def runs(self):
-        """The number of runs that reached the lamp, or are over: a node that is late does not switch it on."""
+    def lose(self, nodes):
+        """Rings at one of the nodes, which are killed, as all memory of the doorbell is lost."""
+        self.count()
+        begun = self.building.begun
+        if self.beginning == 0:
+            self.checks.that("no group begins anew while its memory is there", not begun, begun)
+        begun.clear()
+        self.ring(nodes)
         with self.building.lock:
-            return max([0, *self.building.commands["lamp"], *self.building.reports])
+            last = max([0, *self.building.reports])
+        self.former, self.beginning = self.ids, last // self.HALF + 1
+
+    def begins_anew(self):
+        """Waits until the doorbell has begun anew by itself, and lets it run."""
+        end = time.monotonic() + self.patience
+        while "doorbell" not in self.building.begun and time.monotonic() < end:
+            time.sleep(0.05)
+        self.checks.that("a routine that lost its memory begins anew by itself", "doorbell" in self.building.begun, "no node")
+        before = self.lamps()
+        self.settle()
+        while self.lamps() == before and time.monotonic() < end:
+            # A node that was late did not switch the lamp on.
+            self.settle()
+        self.checks.that("its devices get its commands", self.lamps() > before, f"{before} commands, {self.lamps()}")
+
+    def lamps(self):
+        with self.building.lock:
+            return len(self.building.commands["lamp"])
+
+    def runs(self):
+        """The number of runs of the present beginning that reached the lamp, or are over: a node that is late does
+        not switch it on."""
+        with self.building.lock:
+            lamp = self.building.commands["lamp"] if self.beginning == 0 else []
+            reports = [it for it in self.building.reports if it // self.HALF >= self.beginning]
+            return max([0, *(it % self.HALF for it in [*lamp, *reports])])
 
     def count(self):
-        """Compares the commands to devices with the ids."""
-        self.checks.that("an id starts one run", self.runs() == self.ids, f"{self.ids} ids, {self.runs()} runs")
-        for number, times in sorted(self.building.commands["bell"].items()):
+        """Compares the runs with the ids."""
+        ids = self.ids - self.former
+        self.checks.that("an id starts one run", self.runs() == ids, f"{ids} ids, {self.runs()} runs")
+
+    def count_rings(self):
+        """Compares the commands to the bell with the ids."""
+        rings = sorted(self.building.commands["bell"].items())
+        for number, times in rings:
             self.checks.that("the bell rings at most once in a run", times == 1, f"command {number}: {times} times")
-
-
-class Lights:
-    """A client that adds lights to the building, one after another, each with a routine of its own."""
-
-    FIRST = 103
-
-    def __init__(self, building, checks, patience, rng):
-        self.building, self.checks, self.patience, self.rng = building, checks, patience, rng
-        self.light = self.FIRST - 1
-        self.asked = None
-
-    def add(self):
-        """Adds the next light, and does not wait."""
-        self.light += 1
-        self.asked = None
-        self.ask()
-
-    def ask(self):
-        """Asks another node for the light if none has answered that it is there."""
-        up = self.building.up()
-        if up and (self.asked is None or self.asked.ended.is_set() and not self.is_added()):
-            self.asked = self.rng.choice(up).ask(f"add {self.light}")
-
-    def is_added(self):
-        return str(self.light) in (self.asked.answer or "").partition("devices")[2]
-
-    def settle(self):
-        """Waits until the light is there, at all nodes, and can be switched on."""
-        end = time.monotonic() + self.patience
-        while not self.is_added() and time.monotonic() < end:
-            self.asked.wait(ANSWER)
-            self.ask()
-        self.checks.that("a light is added while nodes are killed", self.is_added(), f"{self.light}: {self.asked.answer}")
-        self.compare()
-        answer = None
-        while answer != "triggered" and time.monotonic() < end:
-            answer = self.rng.choice(self.building.up()).ask(f"switch {self.light} {self.light}").wait(ANSWER)
-        while not self.is_on() and time.monotonic() < end:
-            time.sleep(0.05)
-        self.checks.that("an added light is switched on by its routine", self.is_on(), f"{self.light}: {answer}")
-
-    def is_on(self):
-        with self.building.lock:
-            return bool(self.building.commands.get(f"light {self.light}"))
-
-    def compare(self):
-        """All nodes list one site of one generation, with all lights."""
-        end = time.monotonic() + self.patience
-        devices = [101, 102, *range(self.FIRST, self.light + 1)]
-        expected = f"generation {len(devices) - 2}, devices {devices}"
-        while True:
-            asked = [(it.id, it.ask("site")) for it in self.building.up()]
-            listed = {node: question.wait(ANSWER) for node, question in asked}
-            is_one = len(listed) == len(self.building.nodes) and set(listed.values()) == {expected}
-            if is_one or time.monotonic() > end:
-                break
-            time.sleep(0.2)
-        self.checks.that("all nodes list the decided site", is_one, f"{expected}: {listed}")
+        self.checks.that("the bell rings at most once for an id", len(rings) <= self.ids, f"{len(rings)}, {self.ids} ids")

@@ -4,14 +4,19 @@ promises.
 
     cargo build -p selvedge-udp --example building_node
     verify/processes/run.py             the short run
-    verify/processes/run.py --long      more rounds, and epochs of ten seconds
+    verify/processes/run.py --long      more rounds
     verify/processes/run.py --forget    deletes all folders in a power cut: ends with success if the
                                         checks find the lost changes
     ..  --seed N --program PATH
 
-The 11 nodes hold maps and a routine in groups of five, of which two may fail (`building.py`). Clients
-change entries, ring the doorbell and add a light to the site while nodes are killed by SIGKILL and start again from their folders:
-one after another, all at once, more than a group survives, and one whose disk is full.
+The 11 nodes hold maps and routines in groups of five, of which two may fail (`building.py`). Clients change
+entries, ring the doorbell, and switch lights on (`clients.py`, `changes.py`). Meanwhile
+
+- nodes are killed by SIGKILL and start again from their folders: one after another, all at once, more than a
+  group survives, and one whose disk is full;
+- the site changes: lights are added and removed, a node is replaced, and all nodes start again with a later site;
+- more members of groups than may fail lose their folders: routines and devices begin anew by themselves, and
+  maps by command.
 
 The exit status is 0 if all checks held. Otherwise the folders, with the output of each node, are kept."""
 
@@ -23,10 +28,12 @@ import shutil
 import sys
 import tempfile
 import time
+from itertools import combinations
 from pathlib import Path
 
 from building import Building
-from clients import Bell, Checks, Lights, Maps
+from changes import Site
+from clients import Bell, Checks, Maps
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES, FAILURES = 11, 2
@@ -34,6 +41,8 @@ MAPS = ["doors", "windows", "lights", "heating"]
 # The longest wait for progress where a quorum is up, in seconds. Elections of a busy machine get in each
 # other's way for a while.
 PATIENCE = 240
+# In seconds: groups change over in the first 3.
+EPOCH = 8
 
 
 class Run:
@@ -42,19 +51,19 @@ class Run:
     def __init__(self, options, folder):
         self.rng = random.Random(options.seed)
         self.checks = Checks()
-        self.building = Building(options.program, folder, NODES, FAILURES, 10 if options.long else 60)
+        self.building = Building(options.program, folder, NODES, FAILURES, EPOCH)
         self.maps = Maps(self.building, self.checks, PATIENCE, options.seed)
         self.bell = Bell(self.building, self.checks, PATIENCE, self.rng)
-        self.lights = Lights(self.building, self.checks, PATIENCE, self.rng)
+        self.site = Site(self.building, self.checks, PATIENCE, self.rng)
         self.forgets = options.forget
         self.unused = 0
 
-    def start(self, nodes):
+    def start(self, nodes, *options):
         """Starts these nodes, in any order, and waits until they have joined."""
         nodes = list(nodes)
         self.rng.shuffle(nodes)
         for node in nodes:
-            node.start()
+            node.start(*options)
             time.sleep(self.rng.choice([0, 0, 0.1, 0.3]))
         for node in nodes:
             self.checks.that("a node joins, with the folder that it has", node.joins(PATIENCE), f"node {node.id}")
@@ -66,7 +75,7 @@ class Run:
         self.maps.use(f"unused-{self.unused}")
         self.bell.settle()
         self.bell.ask_again()
-        self.lights.compare()
+        self.site.compare()
 
     def writes(self, seconds):
         """Lets clients change entries for this time."""
@@ -78,26 +87,111 @@ class Run:
         while self.maps.confirmed == before and time.monotonic() < end:
             time.sleep(0.05)
 
-    def one_by_one(self, count):
+    def one_by_one(self, count, change):
         """Kills one node after another, or as many as may fail; they start again before the next ones are
-        killed. A node in four leaves instead. A light is added meanwhile."""
+        killed. A node in four leaves instead. The site changes meanwhile."""
         self.writes(0.5)
-        self.lights.add()
+        change()
         for _ in range(count):
             nodes = self.rng.sample(self.building.nodes, self.rng.randint(1, FAILURES))
             self.bell.ring()
-            self.lights.ask()
+            self.site.ask()
             time.sleep(self.rng.uniform(0, 1))
             if self.rng.randrange(4) == 0:
-                status = nodes[0].leave(PATIENCE)
-                self.checks.that("a node that leaves ends with success", status == 0, f"node {nodes[0].id}: {status}")
-            for node in nodes:
-                node.kill()
+                self.leave(nodes[0])
+            self.building.kill(nodes)
             time.sleep(self.rng.uniform(0, 1))
             self.start(nodes)
         self.maps.end()
-        self.lights.settle()
+        self.site.settle()
         self.verify()
+
+    def leave(self, node):
+        status = node.leave(PATIENCE)
+        self.checks.that("a node that leaves ends with success", status == 0, f"node {node.id}: {status}")
+
+    def roll_out(self):
+        """Starts one node after another again, with a later site. All nodes have it from the first one on, and
+        keep it when they start with the first site again."""
+        self.writes(0.5)
+        options = self.site.file()
+        nodes = self.rng.sample(self.building.nodes, len(self.building.nodes))
+        for node in nodes:
+            self.bell.ring()
+            if self.rng.randrange(4) == 0:
+                self.leave(node)
+            node.kill()
+            self.start([node], *options)
+            if node is nodes[0]:
+                self.site.compare()
+        self.maps.end()
+        self.site.compare()
+        again = nodes[:FAILURES]
+        self.building.kill(again)
+        self.start(again)
+        self.verify()
+
+    def replace(self):
+        """Adds a node, and removes another one, which stops when it is in no group."""
+        self.writes(0.5)
+        self.bell.ring()
+        entering = self.building.another("--generation", 1)
+        leaving = self.rng.choice(self.building.nodes)
+        if is_early := self.rng.randrange(2) == 0:
+            self.start([entering])
+        self.site.enter(entering)
+        self.site.settle()
+        if not is_early:
+            self.start([entering])
+        self.building.nodes.append(entering)
+        self.site.compare()
+        self.building.nodes.remove(leaving)
+        self.site.exit(leaving)
+        self.site.settle()
+        end = time.monotonic() + PATIENCE
+        while (held := leaving.ask("holds").wait(PATIENCE)) != "0 groups" and time.monotonic() < end:
+            time.sleep(0.2)
+        self.checks.that("a node that is removed is replaced in its groups", held == "0 groups", f"node {leaving.id}: {held}")
+        self.leave(leaving)
+        self.maps.end()
+        self.verify()
+
+    def loss(self):
+        """Deletes the folders of more members of groups than may fail."""
+        self.writes(0.5)
+        self.maps.end()
+        self.bell.settle()
+        victims, lost = self.losses()
+        kept = {it.map for it in self.maps.keys} - lost
+        self.bell.lose(victims)
+        self.building.kill(victims)
+        for node in victims:
+            node.forget()
+        self.start(victims, "--restarted")
+        self.maps.have_no_answer(lost, 3)
+        self.maps.read_all(kept)
+        self.bell.begins_anew()
+        for name in sorted(lost):
+            self.maps.begin_anew(name)
+        self.verify()
+
+    def losses(self):
+        """A few nodes without which the doorbell and some maps have no quorum, and all others have one; and the names
+        of these maps."""
+        names = sorted({it.map for it in self.maps.keys})
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            self.building.await_quiet()
+            holders = {it: set(self.building.holders(it, PATIENCE)) for it in ["doorbell", *names]}
+            for count in range(FAILURES + 1, 2 * FAILURES + 2):
+                choices = list(combinations(self.building.nodes, count))
+                self.rng.shuffle(choices)
+                for victims in choices:
+                    lost = lost_groups(holders, victims)
+                    if lost and "doorbell" in lost and 1 < len(lost) < len(holders):
+                        return list(victims), lost - {"doorbell"}
+            time.sleep(EPOCH / 4)
+        sys.exit("the groups do not settle")
 
     def power_cut(self, seconds):
         """Kills all nodes while clients change entries and the routine runs."""
@@ -108,7 +202,7 @@ class Run:
         self.maps.end()
         if self.forgets:
             for node in self.building.nodes:
-                shutil.rmtree(node.state)
+                node.forget()
         elif self.rng.randrange(2) == 0:
             # The power comes back for a moment.
             for node in self.building.nodes:
@@ -124,14 +218,12 @@ class Run:
     def no_quorum(self):
         """Kills more nodes than a group survives, and leaves them down for a while."""
         victims = self.rng.sample(self.building.nodes, FAILURES + 2)
-        for node in victims:
-            node.kill()
+        self.building.kill(victims)
         # Some groups have a quorum, and others have none.
         self.maps.look(MAPS, 3)
         left = self.rng.sample(self.building.up(), FAILURES)
         more = [it for it in self.building.up() if it not in left]
-        for node in more:
-            node.kill()
+        self.building.kill(more)
         questions = [(node, name, node.ask(f"get {name} any")) for node in left for name in MAPS + ["never-used"]]
         time.sleep(5)
         for node, name, question in questions:
@@ -162,7 +254,12 @@ class Run:
         self.phase("before any failure", self.writes, 1)
         self.maps.end()
         self.verify()
-        self.phase("nodes are killed one after another", self.one_by_one, NODES if is_long else 3)
+        one_by_one = "nodes are killed one after another"
+        self.phase(one_by_one, self.one_by_one, NODES if is_long else 2, self.site.add)
+        self.phase("all nodes start again with a later site", self.roll_out)
+        self.phase(one_by_one, self.one_by_one, NODES if is_long else 2, self.site.remove)
+        for _ in range(3 if is_long else 1):
+            self.phase("a node is replaced", self.replace)
         for _ in range(20 if is_long else 2):
             self.phase("all nodes are killed at once", self.power_cut, self.rng.uniform(0, 2))
         for _ in range(3 if is_long else 1):
@@ -172,7 +269,9 @@ class Run:
         else:
             print("skipped, for this system has no prlimit: a disk is full", flush=True)
         if is_long:
-            self.phase("nodes are killed one after another", self.one_by_one, NODES)
+            self.phase(one_by_one, self.one_by_one, NODES, self.site.add)
+        for _ in range(3 if is_long else 1):
+            self.phase("more folders are lost than a group survives", self.loss)
 
     def phase(self, name, work, *arguments):
         begins, before = time.monotonic(), self.maps.confirmed
@@ -180,6 +279,20 @@ class Run:
         took = time.monotonic() - begins
         print(f"{name}: {took:.0f} s, {self.maps.confirmed - before} changes confirmed, "
               f"{self.bell.ids} runs in all", flush=True)
+
+
+def lost_groups(holders, victims):
+    """The groups that have no quorum without these nodes, or `None` if that is not certain: a node may hold a
+    group for a while after another one has taken its place."""
+    lost = set()
+    for name, nodes in holders.items():
+        former = len(nodes) - (2 * FAILURES + 1)
+        without = len(nodes & set(victims))
+        if former < 0 or FAILURES < without <= FAILURES + former:
+            return None
+        if without > FAILURES:
+            lost.add(name)
+    return lost
 
 
 def main():
@@ -207,6 +320,7 @@ def main():
         run.building.kill_all()
     if not options.forget:
         run.bell.count()
+        run.bell.count_rings()
         run.maps.compare_versions()
     run.checks.show()
     print(f"{time.monotonic() - begins:.0f} s; the longest wait for a map while all nodes are up: "

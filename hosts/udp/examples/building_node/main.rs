@@ -16,7 +16,17 @@
 //! answer, and no wrong one.
 //!
 //! `add 103` gives the building one more light, with a routine that `switch 103 1` triggers, while all nodes
-//! run. They store it: each node has it after any restart, whatever its command line begins with.
+//! run. They store it: each node has it after any restart, whatever its command line begins with. `remove 103`
+//! takes both away.
+//!
+//! To replace node 3 by node 4, start that with `--id 4 --generation 1`, and type `node+ 4` and `node- 3` into
+//! any node. Node 3 may stop when it answers `holds`, the number of its groups, with 0.
+//!
+//! `--generation 5 --lights 103,201` begins with a later site, which has these lights as well: start one node
+//! after another again with it, and all have it from the first one on.
+//!
+//! A node that lost its folder starts with `--restarted`. If a group has lost most of its members so, the
+//! doorbell and the lights begin anew by themselves; a map does after `anew MAP`, and is empty.
 //!
 //! `spare yes` asks the other nodes to spare this one, as a program does whose battery runs low: from the next
 //! epoch on it is in no group where enough others are up. `spare no` takes it back.
@@ -31,40 +41,42 @@
     reason = "hosts have the standard library"
 )]
 
+mod commands;
+
+use std::collections::BTreeSet;
 use std::env;
 use std::error::Error;
 use std::io::stdin;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use selvedge_routine::{Priority, Routine, Step};
 use selvedge_udp::selvedge::Coordination;
 use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::selvedge::core::shared::RecvError;
-use selvedge_udp::selvedge::groups::store::Stored;
-use selvedge_udp::selvedge::groups::{GroupId, Node, Place, Selection};
+use selvedge_udp::selvedge::groups;
+use selvedge_udp::selvedge::groups::{GroupId, Node, Place, Selection, Start};
 use selvedge_udp::selvedge::kgroup::routines::{Definition, Retrigger, RoutineEvent};
 use selvedge_udp::selvedge::kgroup::{
-    ConfigError, Delivery, Event, LeaderEvent, Outcome, Site, TriggerId, devices,
+    Config, ConfigError, Delivery, Event, LeaderEvent, Outcome, Site, devices,
 };
-use selvedge_udp::selvedge::membership::Config;
+use selvedge_udp::selvedge::membership;
 use selvedge_udp::{Handle, Host, NodeEvent, NodeId, Observed, Setup, Span};
 use tokio::runtime;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::timeout;
+use tokio::sync::mpsc::unbounded_channel;
 
 const LAMP: NodeId = NodeId(101);
 const BELL: NodeId = NodeId(102);
 
-/// The longest wait for an answer: without a quorum a request waits for as long as it has to.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 const USAGE: &str = "usage: building_node --id N --nodes N --failures F --listen ADDRESS --state FOLDER \
-                     [--epoch SECONDS] --join ADDRESS..";
-const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | switch LIGHT ID | spare yes | spare no | site | members | leave";
+                     [--epoch SECONDS] [--generation G] [--lights N,N..] [--restarted] --join ADDRESS..";
+
+/// The groups in which the node is at the moment.
+#[derive(Clone, Debug, Default)]
+struct Held(Arc<Mutex<BTreeSet<GroupId>>>);
 
 fn main() -> ExitCode {
     match run() {
@@ -89,10 +101,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_time()
         .build()?;
+    let held = Held::default();
     runtime.block_on(async {
         tokio::select! {
-            ended = serve_devices(&node) => ended,
-            ended = serve_commands(&node, commands) => ended,
+            ended = serve_devices(&node, &held) => ended,
+            ended = commands::serve(&node, &held, commands) => ended,
         }
     })?;
     println!("node {} has left", node.id());
@@ -107,6 +120,9 @@ struct Arguments {
     listen: SocketAddr,
     state: PathBuf,
     epoch: u64,
+    generation: u32,
+    lights: Vec<NodeId>,
+    start: Start,
     join: Vec<SocketAddr>,
 }
 
@@ -114,7 +130,8 @@ impl Arguments {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let (mut id, mut nodes, mut failures) = (None, None, None);
         let (mut listen, mut state, mut epoch) = (None, None, 60);
-        let mut join = Vec::new();
+        let (mut generation, mut lights) = (0, Vec::new());
+        let (mut start, mut join) = (Start::Fresh, Vec::new());
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or(USAGE);
             match name.as_str() {
@@ -124,6 +141,13 @@ impl Arguments {
                 "--listen" => listen = Some(value()?.parse()?),
                 "--state" => state = Some(value()?.into()),
                 "--epoch" => epoch = value()?.parse()?,
+                "--generation" => generation = value()?.parse()?,
+                "--lights" => {
+                    for light in value()?.split(',') {
+                        lights.push(NodeId(light.parse()?));
+                    }
+                }
+                "--restarted" => start = Start::Restarted,
                 "--join" => {
                     for address in arguments.by_ref() {
                         join.push(address.parse()?);
@@ -139,28 +163,50 @@ impl Arguments {
             listen: listen.ok_or(USAGE)?,
             state: state.ok_or(USAGE)?,
             epoch,
+            generation,
+            lights,
+            start,
             join,
         })
     }
 
     fn setup(&self) -> Result<Setup, ConfigError> {
-        let site = site(self.nodes, self.failures)?;
         // Answers in one building are fast: a failure is detected sooner than with the defaults.
-        let membership = Config::default()
+        let membership = membership::Config::default()
             .with_period(Span::millis(500))
             .with_jitter(Span::millis(50))
             .with_probe_timeout(Span::millis(200));
+        // Groups change over at the beginning of a short epoch.
+        let stagger = Span::secs(self.epoch / 4).min(Span::secs(10));
+        let groups = groups::Config::new().with_stagger(stagger);
+        let coordination = Coordination::new(self.site()?)
+            .with_config(Config::new().with_groups(groups))
+            .with_start(self.start);
         Ok(Setup::new(NodeId(self.id), self.listen)
             .membership(membership)
             .seeds(self.join.iter().copied())
-            .coordination(Coordination::new(site), Span::secs(self.epoch))
+            .coordination(coordination, Span::secs(self.epoch))
             .state(&self.state))
+    }
+
+    /// The site of this command line: of generation 0, or a later one.
+    fn site(&self) -> Result<Site, ConfigError> {
+        let first = first_site(self.nodes, self.failures)?;
+        if self.generation == 0 {
+            return Ok(first);
+        }
+        let later = first.with_generation(self.generation);
+        let later = match self.id > self.nodes {
+            true => later.with_node(Node::new(self.id, Place::default()))?,
+            false => later,
+        };
+        self.lights.iter().copied().try_fold(later, with_light)
     }
 }
 
 /// The building as it begins, which is equal on all nodes: these nodes, two devices, and the doorbell. Each map,
 /// device and routine is at 2 * `failures` + 1 of the nodes.
-fn site(nodes: u64, failures: u8) -> Result<Site, ConfigError> {
+fn first_site(nodes: u64, failures: u8) -> Result<Site, ConfigError> {
     let here = Place::default();
     let nodes = (1..=nodes).map(|id| Node::new(id, here));
     let site = Site::new(
@@ -180,8 +226,36 @@ fn site(nodes: u64, failures: u8) -> Result<Site, ConfigError> {
     site.with_routine(doorbell)
 }
 
+/// The site with one more light, and a routine that switches it on.
+fn with_light(site: Site, light: NodeId) -> Result<Site, ConfigError> {
+    let steps = vec![Step::new(light, "on".into())];
+    let on = Definition::new(Routine { steps }).with_retrigger(Retrigger::QueueOnce);
+    site.with_device(light, Place::default())?.with_routine(on)
+}
+
+impl Held {
+    fn note(&self, group: GroupId, is_in: bool) {
+        match is_in {
+            true => self.groups().insert(group),
+            false => self.groups().remove(&group),
+        };
+    }
+
+    fn has(&self, group: GroupId) -> bool {
+        self.groups().contains(&group)
+    }
+
+    fn count(&self) -> usize {
+        self.groups().len()
+    }
+
+    fn groups(&self) -> MutexGuard<'_, BTreeSet<GroupId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// Gives commands to the devices whose groups this node leads. Returns when the node has stopped.
-async fn serve_devices(node: &Handle) -> Result<(), Box<dyn Error>> {
+async fn serve_devices(node: &Handle, held: &Held) -> Result<(), Box<dyn Error>> {
     let mut events = node.events_from_oldest();
     loop {
         let Observed { at, event, .. } = match events.recv().await {
@@ -192,8 +266,20 @@ async fn serve_devices(node: &Handle) -> Result<(), Box<dyn Error>> {
         if let NodeEvent::Unstored(why) = event {
             return Err(why.into());
         }
-        if let NodeEvent::Groups(Event::Leader { group, event }) = event {
+        let NodeEvent::Groups(event) = event else {
+            continue;
+        };
+        if let Event::Leader { group, event } = event {
             serve(node, at, (group, event)).await;
+        } else if let Event::Groups(groups::Event::Entered(group)) = event {
+            held.note(group, true);
+        } else if let Event::Groups(groups::Event::Left(group)) = event {
+            held.note(group, false);
+        } else if let Event::Groups(groups::Event::BegunAnew(group)) = event {
+            match group == Site::routine(0) {
+                true => println!("doorbell: begun anew"),
+                false => println!("group {}: begun anew", group.0),
+            }
         }
     }
 }
@@ -227,120 +313,4 @@ async fn serve(node: &Handle, at: Time, (group, event): (GroupId, LeaderEvent)) 
         let (run, end, steps) = (report.instance, report.end, report.steps);
         println!("doorbell: run {run}: {end:?}, {steps:?}");
     }
-}
-
-/// Answers commands, until one of them is to leave or the input ends.
-async fn serve_commands(
-    node: &Handle,
-    mut commands: UnboundedReceiver<String>,
-) -> Result<(), Box<dyn Error>> {
-    node.joined().await?;
-    println!("joined");
-    while let Some(command) = commands.recv().await {
-        if command == "leave" {
-            break;
-        }
-        let node = node.clone();
-        tokio::spawn(async move {
-            let answer = match timeout(PATIENCE, answer(&node, &command)).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(why)) => why.to_string(),
-                Err(_elapsed) => "no answer".to_owned(),
-            };
-            println!("{command}: {answer}");
-        });
-    }
-    node.leave().await?;
-    Ok(())
-}
-
-/// Adds a light and a routine that switches it on, unless the building has it.
-async fn add(node: &Handle, light: NodeId) -> Result<String, selvedge_udp::Error> {
-    let Some(present) = node.site() else {
-        return Ok("the site is not known yet".to_owned());
-    };
-    if present.cluster_of(light).is_none() {
-        let steps = vec![Step::new(light, "on".into())];
-        let on = Definition::new(Routine { steps });
-        let next = Site::clone(&present).with_device(light, Place::default());
-        match next.and_then(|it| it.with_routine(on)) {
-            Ok(next) => node.change_site(next).await?,
-            Err(why) => return Ok(why.to_string()),
-        };
-    }
-    Ok(shown(node.site().as_deref()))
-}
-
-/// Triggers the routine of a light.
-async fn switch(
-    node: &Handle,
-    light: NodeId,
-    id: TriggerId,
-) -> Result<String, selvedge_udp::Error> {
-    let site = node.site();
-    let mut routines = site.iter().flat_map(|it| it.routines());
-    let Some((routine, _)) = routines.find(|it| it.1.devices() == [light]) else {
-        return Ok("there is no such light: add it first".to_owned());
-    };
-    node.trigger(Site::routine(routine), id).await?;
-    Ok("triggered".to_owned())
-}
-
-fn shown(site: Option<&Site>) -> String {
-    let Some(site) = site else {
-        return "the site is not known yet".to_owned();
-    };
-    let devices = site.clusters().flat_map(|it| &it.1.devices);
-    let mut devices: Vec<u64> = devices.map(|it| it.0).collect();
-    devices.sort_unstable();
-    format!("generation {}, devices {devices:?}", site.generation())
-}
-
-async fn answer(node: &Handle, command: &str) -> Result<String, selvedge_udp::Error> {
-    let words: Vec<&str> = command.splitn(4, ' ').collect();
-    Ok(match words[..] {
-        ["put", map, key, value] => match node.map(map).put(key, value.as_bytes()).await? {
-            Stored::Done { version } => format!("version {version}"),
-            refused @ (Stored::Mismatch { .. } | Stored::Full | Stored::Over) => {
-                format!("{refused:?}")
-            }
-        },
-        ["get", map, key] => match node.map(map).get(key).await? {
-            Some(entry) => {
-                let value = entry.value.to_vec();
-                let value = String::from_utf8_lossy(&value);
-                format!("version {}, {value}", entry.version)
-            }
-            None => "no entry".to_owned(),
-        },
-        // An id that was used before starts nothing: a caller that got no answer asks again with
-        // the same id.
-        ["ring", id] => match id.parse() {
-            Ok(id) => {
-                node.trigger(Site::routine(0), TriggerId(id)).await?;
-                "triggered".to_owned()
-            }
-            Err(_) => "give a number, another one for each ring".to_owned(),
-        },
-        ["add", light] => match light.parse() {
-            Ok(light) => add(node, NodeId(light)).await?,
-            Err(_) => "give the number of a light, from 103".to_owned(),
-        },
-        ["switch", light, id] => match (light.parse().map(NodeId), id.parse()) {
-            (Ok(light), Ok(id)) => switch(node, light, TriggerId(id)).await?,
-            _ => "give the number of a light, and a number, another one for each run".to_owned(),
-        },
-        ["spare", is_spared @ ("yes" | "no")] => {
-            node.set_spared(is_spared == "yes").await?;
-            "from the next epoch on".to_owned()
-        }
-        ["site"] => shown(node.site().as_deref()),
-        ["members"] => {
-            let members = node.members();
-            let shown = members.iter();
-            let shown = shown.map(|it| format!("{} {:?}", it.member.id, it.status));
-            shown.collect::<Vec<_>>().join(", ")
-        }
-        _ => HELP.to_owned(),
-    })
 }
