@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 
 use selvedge::Coordination;
 use selvedge_core::shared::RecvError;
-use selvedge_core::{NodeId, Span};
+use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_groups::store::Stored;
-use selvedge_groups::{self as groups, GroupId, Place, Selection};
+use selvedge_groups::{self as groups, GroupId, Place, Selection, Start};
 use selvedge_kgroup::routines::{Definition, Retrigger};
 use selvedge_kgroup::{
-    ConfigError, Event, LeaderEvent, Outcome, Reject as Refused, Site, TriggerId, devices,
+    Config, ConfigError, Event, LeaderEvent, Outcome, Reject as Refused, Site, TriggerId, devices,
 };
 use selvedge_routine::trigger::Trigger;
 use selvedge_routine::{Routine, State, Step};
@@ -98,22 +98,26 @@ struct Building {
 
 impl Building {
     async fn start(count: usize, site: &Site) -> Self {
+        Self::start_with(count, site, |it| it).await
+    }
+
+    async fn start_with(count: usize, site: &Site, change: impl Fn(Setup) -> Setup) -> Self {
         let mut building = Self {
             nodes: Vec::new(),
             disks: Vec::new(),
             devices: Devices::default(),
         };
         for _ in 0..count {
-            building.add(site).await;
+            building.add(site, &change).await;
         }
         building.meet().await;
         building
     }
 
     /// Starts one more node with an empty folder.
-    async fn add(&mut self, site: &Site) {
+    async fn add(&mut self, site: &Site, change: impl Fn(Setup) -> Setup) {
         self.disks.push(Disk::default());
-        let node = self.node(self.nodes.len(), site, |it| it).await;
+        let node = self.node(self.nodes.len(), site, change).await;
         self.nodes.push(node);
     }
 
@@ -288,7 +292,7 @@ async fn nodes_restart_one_by_one_with_a_later_site() {
 async fn a_node_that_starts_before_the_site_has_it_waits_and_joins() {
     let mut building = Building::start(5, &first(5)).await;
     let later = first(5).with_generation(1).with_node(node(6)).unwrap();
-    building.add(&later).await;
+    building.add(&later, |it| it).await;
     let reported = building.nodes[5].wait_for(is_own).await;
     let (refused, why) = refusal(&building.nodes[5]).await;
     assert_eq!(reported, NodeEvent::OtherSite(refused));
@@ -413,4 +417,67 @@ async fn a_map_whose_members_are_gone_for_good_begins_anew_by_command() {
         matches!(refused, Error::Rejected(Reject::Node(_))),
         "{refused}"
     );
+}
+
+const EPOCH: Span = Span::secs(3);
+
+/// Short epochs, in which groups change over after this time.
+fn with_epochs(setup: Setup, site: &Site, delay: Span, start: Start) -> Setup {
+    let groups = groups::Config::new()
+        .with_patience(Span::millis(200))
+        .with_change_delay(delay)
+        .with_stagger(Span::millis(500));
+    let coordination = Coordination::new(site.clone())
+        .with_config(Config::new().with_groups(groups))
+        .with_start(start);
+    setup.coordination(coordination, EPOCH)
+}
+
+fn has_lost_quorum(event: &NodeEvent) -> bool {
+    matches!(event, NodeEvent::Groups(Event::Groups(groups::Event::QuorumLost(it))) if *it == Site::routine(0))
+}
+
+fn has_begun_anew(event: &NodeEvent) -> bool {
+    matches!(event, NodeEvent::Groups(Event::Groups(groups::Event::BegunAnew(it))) if *it == Site::routine(0))
+}
+
+/// The power is cut, and two of the three members of the routine's group lose their folders.
+#[tokio::test]
+async fn a_routine_begins_anew_by_itself_when_all_nodes_but_one_are_up() {
+    let site = first(9);
+    let stays = |it| with_epochs(it, &site, EPOCH * 2, Start::Fresh);
+    let mut building = Building::start_with(9, &site, stays).await;
+    building.run(0, 0, 1, LAMP).await;
+    let members = members(&mut building, Site::routine(0));
+    let [one, two, kept] = members[..] else {
+        panic!("{members:?}");
+    };
+    for node in &building.nodes {
+        node.kill().await;
+    }
+    for at in [one, two] {
+        building.disks[at] = Disk::default();
+    }
+    let again = |it: Setup, at| {
+        let start = match [one, two].contains(&at) {
+            true => Start::Restarted,
+            false => Start::Fresh,
+        };
+        with_epochs(it, &site, Span::millis(200), start).life(Incarnation(1))
+    };
+    let others = (0..9).filter(|it| !members.contains(it));
+    let here: Vec<usize> = others.skip(2).chain(members.iter().copied()).collect();
+    for at in here.iter().copied() {
+        building.nodes[at] = building.node(at, &site, |it| again(it, at)).await;
+    }
+    // The registry has a quorum. The two others may be a quorum of the group elsewhere.
+    building.nodes[kept].wait_for(has_lost_quorum).await;
+    tokio::time::sleep((EPOCH * 2).into()).await;
+    for at in &here {
+        assert!(!building.nodes[*at].passed().iter().any(has_begun_anew));
+    }
+    let third = (0..9).find(|it| !here.contains(it)).unwrap();
+    building.nodes[third] = building.node(third, &site, |it| again(it, third)).await;
+    building.nodes[kept].wait_for(has_begun_anew).await;
+    building.run(kept, 0, 2, LAMP).await;
 }
