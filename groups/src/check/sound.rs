@@ -312,7 +312,7 @@ pub(super) fn deep() -> Vec<Scenario> {
         ),
         holds(
             "a former member is chosen anew while a node asks it that missed a link",
-            46_563,
+            48_235,
             Setup {
                 before: MISSED,
                 down: &[],
