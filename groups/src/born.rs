@@ -43,6 +43,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let wanted = self
             .registrar
+            .finding
             .on_born(group, birth.number, self.mark(group));
         if let Some(wanted) = wanted {
             self.find(group, wanted, cx);

@@ -17,7 +17,7 @@ use crate::published::Rules;
 use crate::registrar::Registrar;
 use crate::spared::Spared;
 use crate::state::{Carried, Scratch};
-use crate::{Begins, Config, Counters, Event, Groups, Plan, Reject, Start};
+use crate::{Begins, Config, Counters, Event, Groups, Item, Plan, Reject, Start};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// A node's part in the groups of a site. With [`Start::Fresh`] it founds those groups of which it
@@ -234,6 +234,37 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         if part.is_entered {
             cx.event(Event::Left(group));
+        }
+    }
+
+    /// Asks these nodes to found the registry, at a founder that has lost its memory. If all restarted one after
+    /// another, none would be left that may found it.
+    pub(crate) fn wake_registry(&mut self, nodes: &[NodeId]) {
+        let group = GroupId::REGISTRY;
+        let is_first = S::HAS_REGISTRY && self.has_site() && self.generation() == 0;
+        let hint = self.leader_hints.get(group);
+        let is_there = self.parts.contains_key(&group)
+            || self.was_in(group)
+            || hint.is_some_and(|it| it.number() > 0);
+        if !is_first || self.start == Start::Fresh || is_there {
+            return;
+        }
+        let founders = self.founders(group);
+        if !founders.contains(&self.me.id) {
+            return;
+        }
+        let others = founders.into_iter().filter(|it| *it != self.me.id);
+        for to in others.filter(|it| nodes.contains(it)) {
+            let find = Item::Find { group, lost: 0 };
+            self.posted.0.push((self.latest(to), find));
+        }
+    }
+
+    /// Founds the registry with its first question, at a founder.
+    pub(crate) fn enter_registry(&mut self, cx: &mut Context<'_, Self>) {
+        let registry = GroupId::REGISTRY;
+        if !self.parts.contains_key(&registry) && self.is_founder_of_new(registry) {
+            self.enter(registry, cx);
         }
     }
 }

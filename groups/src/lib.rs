@@ -286,6 +286,7 @@ mod draw;
 mod durable;
 mod ending;
 mod event;
+mod find_group;
 mod find_leader;
 mod found;
 mod founders;

@@ -76,7 +76,7 @@ pub enum SiteError {
     /// The site has no such group, or it is the registry, which cannot begin anew.
     #[error("the site has no group {0:?} that can begin anew: name one of its groups, or a map")]
     NoGroup(GroupId),
-    /// This node waits for the registry with so many groups that are to begin anew.
+    /// This node waits already for this number of groups to begin anew, the most that it keeps.
     #[error(
         "this node waits for {0} groups to begin anew: wait for `Event::BegunAnew`, and try again"
     )]

@@ -1,5 +1,4 @@
-//! The beginning of groups by decision: the questions of nodes that look for a group, and the tasks
-//! of the registry's leader.
+//! The beginning of groups by decision: the tasks of the registry's leader.
 //!
 //! A group that generation 0 of the site does not found begins with the members that the registry
 //! decides, among nodes that are here: with its first question, or when a site of a later
@@ -14,18 +13,17 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::mem;
 
-use selvedge_core::{Context, Input, Member, NodeId, Span};
+use selvedge_core::{Context, Input, Member, Span};
 use selvedge_replica::{Command, Configuration, Replica};
 
 use crate::ending::Ending;
+use crate::find_group::{Finding, PRESENT};
 use crate::founders::Call;
 use crate::leader_hints::{Hint, OLD};
-use crate::propose::{Proposal, SiteError};
-use crate::registry::{
-    BIRTHS_MAX, Birth, Registration, Registry, first_number, instance, number_after,
-};
+use crate::propose::Proposal;
+use crate::registry::{BIRTHS_MAX, Birth, Registration, Registry, instance, number_after};
 use crate::state::Carried;
-use crate::{Begins, GroupId, Groups, Item, Reject, Start, Timer};
+use crate::{Begins, GroupId, Groups, Item, Reject, Timer};
 
 /// The most nodes that wait at the registry's leader for a group to begin. Others ask again.
 const FINDERS: usize = 256;
@@ -33,39 +31,14 @@ const FINDERS: usize = 256;
 /// The most groups that begin at once, and that are notified of their beginning again.
 const AT_ONCE: usize = 16;
 
-/// The question for the present beginning, in the place of a last configuration: it begins nothing.
-const PRESENT: u64 = Configuration::NUMBER_MAX;
-
 /// The most doublings of the wait before founders are notified again.
 const DOUBLINGS: u8 = 6;
-
-/// The purpose of a search for a group. Each one includes those above it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Wanted {
-    /// Its place.
-    Place,
-    /// Another beginning, whichever is the present one: this node does not know it, and asks for it first.
-    Anew,
-    /// Another beginning after this configuration, unless there is one.
-    After(u64),
-}
-
-impl Wanted {
-    /// The last configuration as the registry's leader is asked, 0, or [`PRESENT`].
-    const fn lost(self) -> u64 {
-        match self {
-            Self::Place => 0,
-            Self::Anew => PRESENT,
-            Self::After(number) => number,
-        }
-    }
-}
 
 /// The registry's tasks, and the questions of this node to its leader.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Registrar {
     /// The groups that this node looks for.
-    finding: BTreeMap<GroupId, Wanted>,
+    pub(crate) finding: Finding,
     /// A site that this node proposes.
     pub(crate) proposal: Option<Proposal>,
     /// The number of sites that this node has proposed in this life.
@@ -97,7 +70,7 @@ pub(crate) struct Registrar {
     /// The groups that were reported as lost, and of which it does not ask yet.
     pub(crate) reported: BTreeSet<GroupId>,
     /// For each group that began again, the number of beginnings before the latest one reported here.
-    begun: BTreeMap<GroupId, u64>,
+    pub(crate) begun: BTreeMap<GroupId, u64>,
 }
 
 impl Registrar {
@@ -117,47 +90,11 @@ impl Registrar {
         self.reported.clear();
     }
 
-    /// Makes room for a command in place of a question for a place, which is asked again. Returns false if
-    /// there are only commands.
-    fn make_room(&mut self, group: GroupId, limit: usize) -> bool {
-        if self.finding.contains_key(&group) || self.finding.len() < limit {
-            return true;
-        }
-        let mut places = self.finding.iter().filter(|it| *it.1 == Wanted::Place);
-        let place = places.next().map(|it| *it.0);
-        place.is_some_and(|it| self.finding.remove(&it).is_some())
-    }
-
-    /// The leader of a group is known.
-    pub(crate) fn on_found(&mut self, group: GroupId) {
-        if self.finding.get(&group) == Some(&Wanted::Place) {
-            self.finding.remove(&group);
-        }
-    }
-
-    /// The first members of a group are known, at a node that remembers this configuration of its own. Returns
-    /// what is wanted next.
-    pub(crate) fn on_born(&mut self, group: GroupId, number: u64, own: u64) -> Option<Wanted> {
-        let next = match *self.finding.get(&group)? {
-            Wanted::Place => None,
-            Wanted::Anew => Some(Wanted::After(number)),
-            Wanted::After(lost) if instance(number) > instance(lost) => None,
-            // A node sent a number that was not decided.
-            Wanted::After(lost) if number.max(own) < first_number(instance(lost)) => {
-                Some(Wanted::After(number))
-            }
-            Wanted::After(_) => return None,
-        };
-        self.finding.remove(&group);
-        next
-    }
-
     /// Notes so many beginnings of a group before the present one. Returns false if they were noted before.
     pub(crate) fn note_begun(&mut self, group: GroupId, before: u64) -> bool {
         let is_new = self.begun.get(&group).is_none_or(|it| *it < before);
         if is_new {
-            // Another node may have given the same command meanwhile, and this is its result.
-            (self.finding).retain(|it, wanted| *it != group || *wanted != Wanted::Anew);
+            self.finding.on_begun(group);
             if self.begun.len() >= BIRTHS_MAX && !self.begun.contains_key(&group) {
                 self.begun.pop_first(); // More than the registry begins: a node sent what was not decided.
             }
@@ -168,14 +105,13 @@ impl Registrar {
 
     /// An epoch has begun: groups that nodes still look for are asked for again.
     pub(crate) fn on_epoch(&mut self) {
-        // The present beginning may be another one when an answer comes at last.
-        self.finding.retain(|_, wanted| *wanted > Wanted::Anew);
+        self.finding.on_epoch();
         self.epochs = (self.epochs + 1).min(OLD);
     }
 
     /// Forgets groups that the site does not have, and questions to the nodes of the former site.
     pub(crate) fn forget(&mut self, exists: impl Fn(GroupId) -> bool) {
-        self.finding.retain(|it, _| exists(*it));
+        self.finding.forget(&exists);
         self.begun.retain(|it, _| exists(*it));
         self.lost.retain(|it| exists(*it));
         self.reported.retain(|it| exists(*it));
@@ -221,112 +157,6 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Returns true if a group begins by a decision of the registry.
     pub(crate) fn is_by_registry(&self, group: GroupId) -> bool {
         S::HAS_REGISTRY && group != GroupId::REGISTRY && !S::is_founding(&self.site, group)
-    }
-
-    /// Looks for a group, which begins if it has not begun.
-    pub(crate) fn find(&mut self, group: GroupId, wanted: Wanted, cx: &mut Context<'_, Self>) {
-        if !S::exists(&self.site, group) {
-            return;
-        }
-        let is_new = !self.registrar.finding.contains_key(&group);
-        if is_new && self.registrar.finding.len() >= self.leader_hints.limit() {
-            return; // A place is asked for again: with the next question to the group, or in the next epoch.
-        }
-        let present = self.registrar.finding.entry(group).or_insert(wanted);
-        *present = wanted.max(*present);
-        let lost = present.lost();
-        self.enter_registry(cx);
-        if self.leads(GroupId::REGISTRY) {
-            return self.on_find(self.me, group, lost, cx);
-        }
-        self.leader_hints.used(GroupId::REGISTRY).count();
-        for to in self.likely(GroupId::REGISTRY) {
-            self.posted
-                .0
-                .push((self.latest(to), Item::Find { group, lost }));
-        }
-    }
-
-    /// Starts a group again after a loss of its memory.
-    pub(crate) fn begin_anew(
-        &mut self,
-        group: GroupId,
-        cx: &mut Context<'_, Self>,
-    ) -> Result<(), Reject> {
-        let limit = self.leader_hints.limit();
-        if !self.registrar.make_room(group, limit) {
-            return Err(SiteError::Beginning(limit).into());
-        }
-        // A promise stands behind the beginning that has ended.
-        let own = self.mark(group);
-        let own = own - u64::from(self.ended.get(&group) == Some(&own));
-        let hinted = self.leader_hints.get(group).map_or(0, Hint::last_number);
-        let begun = self.registrar.begun.get(&group);
-        let begun = begun.map_or(0, |it| first_number(*it));
-        let wanted = match own.max(hinted).max(begun) {
-            0 => Wanted::Anew,
-            known => Wanted::After(known),
-        };
-        self.find(group, wanted, cx);
-        self.arm_site(cx);
-        Ok(())
-    }
-
-    /// Asks again for groups that are to begin anew. Returns true if there are some.
-    pub(crate) fn find_lost_again(&mut self, cx: &mut Context<'_, Self>) -> bool {
-        let lost = self
-            .registrar
-            .finding
-            .iter()
-            .filter(|it| *it.1 > Wanted::Place);
-        let lost: Vec<(GroupId, Wanted)> = lost.map(|it| (*it.0, *it.1)).collect();
-        for &(group, wanted) in &lost {
-            self.find(group, wanted, cx);
-        }
-        !lost.is_empty()
-    }
-
-    /// Sends the open questions to the registry's leader, of which this node has learned.
-    pub(crate) fn find_again(&mut self, leader: NodeId) {
-        let to = self.latest(leader);
-        let open = self.registrar.finding.iter();
-        let items = open.map(|(&group, wanted)| {
-            let lost = wanted.lost();
-            (to, Item::Find { group, lost })
-        });
-        self.posted.0.extend(items);
-        self.report_lost_to(leader);
-    }
-
-    /// Asks these nodes to found the registry, at a founder that has lost its memory. If all restarted one after
-    /// another, none would be left that may found it.
-    pub(crate) fn wake_registry(&mut self, nodes: &[NodeId]) {
-        let group = GroupId::REGISTRY;
-        let is_first = S::HAS_REGISTRY && self.has_site() && self.generation() == 0;
-        let hint = self.leader_hints.get(group);
-        let is_there = self.parts.contains_key(&group)
-            || self.was_in(group)
-            || hint.is_some_and(|it| it.number() > 0);
-        if !is_first || self.start == Start::Fresh || is_there {
-            return;
-        }
-        let founders = self.founders(group);
-        if !founders.contains(&self.me.id) {
-            return;
-        }
-        let others = founders.into_iter().filter(|it| *it != self.me.id);
-        for to in others.filter(|it| nodes.contains(it)) {
-            let find = Item::Find { group, lost: 0 };
-            self.posted.0.push((self.latest(to), find));
-        }
-    }
-
-    /// Founds the registry with its first question, at a founder.
-    pub(crate) fn enter_registry(&mut self, cx: &mut Context<'_, Self>) {
-        let registry = GroupId::REGISTRY;
-        if !self.parts.contains_key(&registry) && self.is_founder_of_new(registry) {
-            self.enter(registry, cx);
-        }
     }
 
     /// Handles a question for a group.

@@ -10,8 +10,8 @@ use selvedge_core::{Context, Member, NodeId};
 use selvedge_replica::{Configuration, Replica};
 
 use crate::GroupId;
+use crate::find_group::Wanted;
 use crate::leader_hints::{Hint, UNANSWERED};
-use crate::registrar::Wanted;
 use crate::registry::instance;
 use crate::state::{Carried, Posted};
 use crate::{Begins, Event, Groups, Item};
@@ -236,7 +236,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         });
         self.posted.0.extend(items);
         if let Some(leader) = leader {
-            self.registrar.on_found(group);
+            self.registrar.finding.on_found(group);
             // Two nodes that name each other would have it ask them for ever.
             if group == GroupId::REGISTRY && is_news && self.registrar.may_ask_at_once() {
                 self.find_again(leader);

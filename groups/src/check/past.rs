@@ -27,8 +27,8 @@ pub(super) enum Before<A = Ask> {
     Cut(&'static [u64]),
     /// A node (by id) begins again without its memory.
     Again(u64),
-    /// Timers that are due expire, messages in flight arrive, and new messages are in flight.
-    Round,
+    /// In each of this number of rounds, timers that are due expire, messages in flight arrive, and new messages are in flight.
+    Rounds(u8),
     /// Time passes until a timer of a node (by id) is due, and expires.
     Due(u64),
     /// Messages in flight to a node (by id) are lost.
@@ -87,10 +87,12 @@ impl<K: Kind> Past<K> {
                 }
             }
             Before::Cut(ids) => self.cut = ids,
-            Before::Round => {
-                self.expire();
-                for _ in 0..self.letters.len() {
-                    self.arrive();
+            Before::Rounds(count) => {
+                for _ in 0..count {
+                    self.expire();
+                    for _ in 0..self.letters.len() {
+                        self.arrive();
+                    }
                 }
             }
             Before::Due(id) => self.next_timer(NodeId(id)),

@@ -9,7 +9,7 @@ use selvedge_sim::check::{Bounds, Scenario};
 use super::one::Ask::{Epoch, Propose, Question};
 use super::one::Setup;
 use super::one::Sight::{self, Applied, Configured, InAgain, Leaders, Left};
-use super::past::Before::{self, Asked, Cut, Lost, Notified, Rest, Round};
+use super::past::Before::{self, Asked, Cut, Lost, Notified, Rest, Rounds};
 use super::setup::ticks;
 use super::{breaks, holds};
 use crate::Published;
@@ -367,10 +367,10 @@ const MISSED: &[Before] = &[
     Asked(1, Epoch(&[1, 2, 3])),
     Rest,
     Asked(1, Epoch(&[1, 4, 2])),
-    Round,
+    Rounds(1),
     Asked(1, Propose(11)),
     Lost(2),
-    Round,
+    Rounds(1),
     Cut(&[2]),
     Rest,
     // Its hint of the link has expired.

@@ -16,7 +16,7 @@
 //! answer, and no wrong one.
 //!
 //! `add 103` gives the building one more light, with a routine that `switch 103 1` triggers, while all nodes
-//! run. They store it: each node has it after any restart, whatever its command line begins with. `remove 103`
+//! run. They store it: each node has it after any restart, also if its command line names an earlier site. `remove 103`
 //! takes both away.
 //!
 //! To replace node 3 by node 4, start that with `--id 4 --generation 1`, and type `node+ 4` and `node- 3` into

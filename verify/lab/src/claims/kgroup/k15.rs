@@ -22,7 +22,7 @@ const WINDOW: Span = Span(2 * PING.0);
 /// The windows until nodes fail, until they return, and until the end.
 const FAIL: usize = 3;
 const RETURN: usize = FAIL + 15;
-/// Where members forgot, an epoch begins each so many windows from then on: a group begins anew in a later one.
+/// The windows from one epoch to the next where members forgot. A group begins anew in an epoch after its loss.
 const EPOCH: usize = 10;
 const ANEW: usize = RETURN + 2 * EPOCH;
 const END: usize = ANEW + EPOCH;
