@@ -43,7 +43,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 continue; // It was left in this step.
             };
             if part.replica.configuration().voters.is_empty() {
-                // Nothing of it arrives any more. A state may take longer than an epoch.
+                // Nothing of it arrives any more. A state may take longer than an epoch. A member that lies can hold this
+                // place by pages without an end: also by a message in each epoch.
                 if !part.replica.is_fetching()
                     && let Some(part) = self.parts.remove(&group)
                 {

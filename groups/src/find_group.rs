@@ -53,7 +53,8 @@ impl Finding {
         Some(*present)
     }
 
-    /// Makes room for a command in place of a question for a place, which is asked again. Returns false if
+    /// Makes room for a command in place of a question for a place, which is asked again with the
+    /// next question or hint, or in a later epoch. Returns false if
     /// there are only commands.
     fn make_room(&mut self, group: GroupId, limit: usize) -> bool {
         if self.0.contains_key(&group) || self.0.len() < limit {

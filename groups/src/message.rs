@@ -95,7 +95,7 @@ pub enum Item<U, P> {
     },
     /// The beginning of a group, by a decision of the registry: for its first members, which answer with
     /// [`Item::Where`], and for a node that asked, or is a member of a former beginning. It names no members
-    /// where the registry has decided none, because the group began with the first site.
+    /// where the registry has decided none: the group began with the first site, or never.
     Born {
         /// The group.
         group: GroupId,

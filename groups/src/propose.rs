@@ -76,7 +76,8 @@ pub enum SiteError {
     /// The site has no such group, or it is the registry, which cannot begin anew.
     #[error("the site has no group {0:?} that can begin anew: name one of its groups, or a map")]
     NoGroup(GroupId),
-    /// This node waits already for this number of groups to begin anew, the most that it keeps.
+    /// This node waits already for this number of groups to begin anew, the most that it keeps: until they have, also
+    /// where the registry has no room for their beginnings.
     #[error(
         "this node waits for {0} groups to begin anew: wait for `Event::BegunAnew`, and try again"
     )]

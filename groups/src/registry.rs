@@ -59,7 +59,7 @@ pub struct Birth {
 }
 
 impl Birth {
-    /// In the place of a beginning where the registry has decided none: a group of the first site began with that.
+    /// In the place of a beginning where the registry has decided none: a group began with the first site, or never.
     pub(crate) fn before_all() -> Self {
         Self {
             number: first_number(0),

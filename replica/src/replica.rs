@@ -404,8 +404,8 @@ impl<S: State> Replica<S> {
         self.waits_to_stand || matches!(self.role, Role::Candidate(_))
     }
 
-    /// Returns true while a state arrives from another member, in pages. It ends after
-    /// [`Config::attempts`] questions without an answer.
+    /// Returns true while a state arrives from another member, in pages: until it is whole, or that member has
+    /// not answered [`Config::attempts`](crate::Config::attempts) questions. A member that lies can keep it so.
     #[must_use]
     pub const fn is_fetching(&self) -> bool {
         self.fetching.is_some()

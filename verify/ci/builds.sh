@@ -85,8 +85,8 @@ features_of() {
     sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9_-]*\) *=.*/\1/p' "$1" | grep -vx default
 }
 
-# Each library with no feature, and with each of its features alone. A library is checked after the
-# libraries that it needs, so two at a time, with a folder for each.
+# Each library with no feature, and with each of its features alone. A package waits for the packages
+# that it needs, so two run at once, each with a target folder of its own.
 features() {
     local manifest package feature
     local -a pairs=()
@@ -104,7 +104,10 @@ features() {
     local half=$((${#pairs[@]} / 2))
     lint_each "${pairs[@]:0:half}" &
     local first=$!
-    CARGO_TARGET_DIR=$target/features lint_each "${pairs[@]:half}"
+    CARGO_TARGET_DIR=$target/features lint_each "${pairs[@]:half}" || {
+        wait "$first"
+        return 1
+    }
     wait "$first"
 }
 

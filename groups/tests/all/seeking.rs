@@ -94,6 +94,21 @@ fn a_group_of_which_nothing_came_is_dropped_with_its_timers_in_the_next_epoch() 
     let from = life(others[0], 0);
     node.command(Command::SetEpoch(1));
     node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
+    assert!(node.is_in(GROUP));
+    node.command(Command::SetEpoch(1));
+    assert!(node.is_in(GROUP));
+    node.command(Command::SetEpoch(2));
+    assert!(!node.is_in(GROUP));
+    assert_eq!(node.timers(), BTreeMap::new());
+}
+
+#[test]
+fn a_group_is_kept_while_a_state_arrives_and_dropped_with_its_timers_in_the_epoch_after() {
+    let (_, others) = founder();
+    let mut node = One::new(others[4], 9, Start::Fresh);
+    let from = life(others[0], 0);
+    node.command(Command::SetEpoch(1));
+    node.receive(from, [replica_item(3, Body::Read { number: 1 })]);
     // The beginning of the state.
     let page = Body::Page {
         snapshot: SnapshotId {

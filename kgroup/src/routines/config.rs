@@ -14,7 +14,8 @@ pub struct RoutineConfig {
     /// twice as long. Default 200 ms.
     pub backoff: Span,
     /// The limit of the doubling: from `backoff`. Default 10 s. The next leader begins with the first wait, so
-    /// take less than an epoch: else a run that finds its devices held in each epoch may not go on.
+    /// with [`Locking::Optimistic`](super::Locking::Optimistic) take less than an epoch: else a run that finds its
+    /// devices held in each epoch may not go on.
     pub backoff_most: Span,
 }
 

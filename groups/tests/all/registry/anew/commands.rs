@@ -91,6 +91,8 @@ fn two_commands_at_one_time_begin_a_group_once() {
 #[test]
 fn a_command_at_a_founder_of_the_next_beginning_has_its_result() {
     let (mut town, _, one) = lost_and_unknown();
+    // Its question would be on no wire.
+    assert_ne!(town.leaders(GroupId::REGISTRY), [one]);
     town.cut.insert(one);
     town.input(one, Input::Command(Command::BeginAnew(MAP)));
     town.cut.clear();

@@ -207,7 +207,6 @@ impl Rounds {
         self.run_with(span, |it| Some(item(life, it, answer(it)?)));
     }
 
-    /// The questions of the leader are lost.
     /// Runs until all have promised. No node answers that it is here, so that no founders are chosen.
     fn run_to_promises(&mut self, members: &[Member]) {
         self.are_absent = true;
@@ -218,6 +217,7 @@ impl Rounds {
         self.run(Span::millis(500), |it| Some(lost(it, members)));
     }
 
+    /// The questions of the leader are lost.
     pub(super) fn run_unasked(&mut self, span: Span) {
         self.run(span, |_| None);
     }
