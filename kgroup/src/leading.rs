@@ -79,6 +79,8 @@ pub(crate) enum LeaderInput<'a> {
     Acted(Ticket, Outcome),
     /// Follows the site of its node: at the beginning, and when that is another one.
     Site,
+    /// A member has left.
+    Left(Member),
 }
 
 /// The leader of a group, in this node's memory.
@@ -105,7 +107,10 @@ impl Leading {
                 let leader = RoutineLeader::new(config.routines, group, it, group_of);
                 Self::Routine(leader.at(site.generation()))
             }
-            GroupState::Map(_) => Self::Map(StoreLeader::new(config.maps.resend)),
+            GroupState::Map(_) => {
+                let resend = config.maps.resend;
+                Self::Map(StoreLeader::new(me, resend, site.frame_budget()))
+            }
             // Its leader's tasks are those of the groups themselves.
             GroupState::Registry(_) => return None,
         })
@@ -243,7 +248,10 @@ fn on_devices(
                 leader.open(state, device, &listed(), out);
             }
         }
-        LeaderInput::Applied(_) | LeaderInput::Due(..) | LeaderInput::Tick(_) => {} // For another kind.
+        LeaderInput::Applied(_)
+        | LeaderInput::Due(..)
+        | LeaderInput::Tick(_)
+        | LeaderInput::Left(_) => {} // For another kind.
     }
     Ok(())
 }
@@ -278,6 +286,7 @@ fn on_routine(
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Applied(_)
         | LeaderInput::Tick(_)
+        | LeaderInput::Left(_)
         | LeaderInput::Reported(..)
         | LeaderInput::Acted(..) => {} // For another kind.
     }
@@ -296,8 +305,9 @@ fn on_map(
         }
         LeaderInput::Readable(read) => leader.on_readable(state, read, out),
         LeaderInput::Tick(LeaderTimer::Map(timer)) => leader.on_tick(state, timer, out),
-        LeaderInput::Leads
-        | LeaderInput::Site
+        LeaderInput::Leads => leader.on_leads(state, out),
+        LeaderInput::Left(member) => leader.on_left(member, out),
+        LeaderInput::Site
         | LeaderInput::Applied(_)
         | LeaderInput::Asked(..)
         | LeaderInput::Due(..)

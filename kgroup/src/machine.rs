@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::{Context, Input, Machine, Member, Nested, NodeId, Span, Untracked};
+use selvedge_core::{Context, Delta, Input, Machine, Member, Nested, NodeId, Span, Untracked};
 use selvedge_groups as groups;
 use selvedge_groups::{
     GroupId, Groups,
@@ -260,7 +260,8 @@ impl Kgroup {
         match answer {
             Answer::Store(answer) => {
                 let mut effects = Vec::new();
-                self.maps.on_answered(of, answer.clone(), &mut effects);
+                self.maps
+                    .on_answered(cx.now(), of, answer.clone(), &mut effects);
                 self.on_maps(effects, cx);
             }
             &Answer::Triggered(id) => {
@@ -387,6 +388,14 @@ impl Kgroup {
         }
     }
 
+    /// The leaders here learn that a member has left.
+    fn on_left(&mut self, member: Member, cx: &mut Context<'_, Self>) {
+        let led: Vec<GroupId> = self.leading.keys().copied().collect();
+        for group in led {
+            self.on(group, LeaderInput::Left(member), cx);
+        }
+    }
+
     pub(crate) fn command_groups(
         &mut self,
         command: groups::Command<Update, Payload>,
@@ -460,7 +469,7 @@ impl Kgroup {
                     return Err(Reject::OtherKind(map, "map"));
                 }
                 let mut effects = Vec::new();
-                self.maps.on_command(map, command, &mut effects)?;
+                self.maps.on_command(cx.now(), map, command, &mut effects)?;
                 self.on_maps(effects, cx);
                 Ok(())
             }
@@ -500,7 +509,7 @@ impl Kgroup {
             }
             Timer::Map(map) => {
                 let mut effects = Vec::new();
-                self.maps.on_tick(map, &mut effects);
+                self.maps.on_tick(cx.now(), map, &mut effects);
                 self.on_maps(effects, cx);
                 Ok(())
             }
@@ -520,7 +529,12 @@ impl Machine for Kgroup {
             Input::Message { from, message } => {
                 self.ask_groups(Input::Message { from, message }, cx)?;
             }
-            Input::Membership(delta) => self.ask_groups(Input::Membership(delta), cx)?,
+            Input::Membership(delta) => {
+                self.ask_groups(Input::Membership(delta), cx)?;
+                if let Delta::Left(member) = delta {
+                    self.on_left(member, cx);
+                }
+            }
             Input::Command(command) => self.command(command, cx)?,
             Input::Tick(timer) => self.on_tick(timer, cx)?,
         }

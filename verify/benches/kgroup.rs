@@ -214,11 +214,7 @@ impl Building {
 
     fn change(&mut self) {
         self.asked += 1;
-        let operation = Operation {
-            key: "door".into(),
-            expected: Expected::Any,
-            value: Some([1].into_iter().collect()),
-        };
+        let operation = Operation::set("door", Expected::Any, Some([1].into_iter().collect()));
         let ticket = self.asked;
         let command = StoreCommand::Change { ticket, operation };
         let map = GroupId::map("doors", &Sha256Sortition);

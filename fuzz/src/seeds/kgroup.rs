@@ -25,11 +25,11 @@ const CLAIM: Claim = Claim {
 };
 
 pub(crate) fn operation() -> Operation {
-    Operation {
-        key: "front".into(),
-        expected: Expected::Version(300),
-        value: Some([1, 2, 3].into_iter().collect()),
-    }
+    Operation::set(
+        "front",
+        Expected::Version(300),
+        Some([1, 2, 3].into_iter().collect()),
+    )
 }
 
 fn entry() -> Option<Entry> {

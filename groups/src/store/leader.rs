@@ -1,18 +1,27 @@
 //! The leader of a map's group.
 
+mod expiry;
+mod prefixes;
+
+use alloc::string::String;
 use alloc::vec::Vec;
 
+use selvedge_core::wire::Room;
 use selvedge_core::{BoundedMap, Member, NodeId, Span};
 
+use crate::store::page::fill;
 use crate::store::{
-    Change, Decided, Key, LeaderEffect, Store, StoreAnswer, StoreRequest, StoreTimer,
+    AROUND, Change, Decided, Key, LeaderEffect, Outcome, Page, SessionId, Store, StoreAnswer,
+    StoreRequest, StoreTimer,
 };
+use expiry::Expiry;
+use prefixes::Prefixes;
 
-/// The most watches, and the most questions, that a leader has at once.
-pub(super) const LIMIT: usize = 1_024;
+/// The most watches, watches of prefixes, and questions, that a leader has at once.
+const LIMIT: usize = 1_024;
 
 /// The number of ticks for which a watch lasts that is not requested again.
-pub(super) const PATIENCE: u8 = 32;
+const PATIENCE: u8 = 32;
 
 type Out = Vec<LeaderEffect>;
 
@@ -26,46 +35,66 @@ struct Watch {
     silent: u8,
 }
 
+/// A request that is answered when the state is up to date.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Question {
+    Get(Key),
+    List { prefix: Key, after: Option<String> },
+    KeepAlive(SessionId),
+}
+
 /// The leader's memory. Another leader begins without it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StoreLeader {
     resend: Span,
+    frame_budget: u16,
     watches: BoundedMap<(NodeId, Key), Watch>,
-    questions: BoundedMap<u64, (Member, u64, Key)>,
+    prefixes: Prefixes,
+    questions: BoundedMap<u64, (Member, u64, Question)>,
     /// The number of the last question.
     last: u64,
+    expiry: Expiry,
+    is_armed: bool,
 }
 
 impl StoreLeader {
-    /// A leader without requests. It sends unacknowledged reports again after `resend`.
+    /// A leader, this node, without requests. It sends unacknowledged reports again after `resend`. Frames have this
+    /// limit in bytes.
     #[must_use]
-    pub const fn new(resend: Span) -> Self {
+    pub const fn new(me: Member, resend: Span, frame_budget: u16) -> Self {
         Self {
             resend,
+            frame_budget,
             watches: BoundedMap::new(LIMIT),
+            prefixes: Prefixes::new(frame_budget),
             questions: BoundedMap::new(LIMIT),
             last: 0,
+            expiry: Expiry::new(me, resend),
+            is_armed: false,
         }
+    }
+
+    /// Begins to lead, with this state.
+    pub fn on_leads(&mut self, state: &Store, out: &mut Out) {
+        self.expiry.take_over(state, out);
+        self.arm(state, out);
     }
 
     /// Handles a node's request.
     pub fn on_asked(&mut self, state: &Store, from: Member, request: StoreRequest, out: &mut Out) {
         match request {
-            StoreRequest::Get { number, key } => {
-                if self.questions.len() >= LIMIT
-                    && let Some((&oldest, _)) = self.questions.nth(0)
-                {
-                    self.questions.remove(&oldest); // It is asked again, if it still waits.
-                }
-                self.last += 1;
-                let question = (from, number, key);
-                let inserted = self.questions.insert(self.last, question);
-                debug_assert!(inserted.is_ok(), "there is room");
-                out.push(LeaderEffect::Read(self.last));
+            StoreRequest::Get { number, key } => self.read(from, number, Question::Get(key), out),
+            StoreRequest::List {
+                number,
+                prefix,
+                after,
+            } => self.read(from, number, Question::List { prefix, after }, out),
+            StoreRequest::KeepAlive { number, session } => {
+                self.read(from, number, Question::KeepAlive(session), out);
             }
             StoreRequest::Change { number, operation } => match state.former(from, number) {
                 Some(stored) => notify(from, StoreAnswer::Changed { number, stored }, out),
-                None => out.push(LeaderEffect::Propose(Change {
+                None => out.push(LeaderEffect::Propose(Change::Asked {
                     by: from,
                     number,
                     operation: *operation,
@@ -75,11 +104,33 @@ impl StoreLeader {
             StoreRequest::Unwatch { key } => {
                 self.watches.remove(&(from.id, key));
             }
+            StoreRequest::WatchPrefix {
+                watch,
+                number,
+                prefix,
+                since,
+            } => {
+                let request = (number, prefix, since);
+                self.prefixes.on_watch(state, (from, watch), request, out);
+                self.arm(state, out);
+            }
+            StoreRequest::UnwatchPrefix { watch } => self.prefixes.on_unwatch(from, watch),
         }
     }
 
+    fn read(&mut self, from: Member, number: u64, question: Question, out: &mut Out) {
+        if self.questions.len() >= LIMIT
+            && let Some((&oldest, _)) = self.questions.nth(0)
+        {
+            self.questions.remove(&oldest); // It is asked again, if it still waits.
+        }
+        self.last += 1;
+        let inserted = self.questions.insert(self.last, (from, number, question));
+        debug_assert!(inserted.is_ok(), "there is room");
+        out.push(LeaderEffect::Read(self.last));
+    }
+
     fn on_watch(&mut self, state: &Store, from: Member, key: Key, known: u64, out: &mut Out) {
-        let is_first = self.watches.iter().next().is_none();
         let place = (from.id, key);
         if (self.watches.get(&place)).is_some_and(|it| it.member.supersedes(from)) {
             return; // Late, from a life that has ended.
@@ -98,40 +149,73 @@ impl StoreLeader {
         } else {
             tell_watched(state, from, key, out);
         }
-        if is_first {
-            self.arm(out);
-        }
+        self.arm(state, out);
     }
 
     /// Handles a decided change.
     pub fn on_applied(&mut self, state: &Store, decided: &Decided, out: &mut Out) {
-        let Decided {
-            by,
-            number,
-            ref key,
-            stored,
-        } = *decided;
-        notify(by, StoreAnswer::Changed { number, stored }, out);
-        let present = version(state, key);
-        for ((_, watched), watch) in self.watches.iter() {
-            if watched == key && watch.known != present {
+        if let Outcome::Asked { by, number, stored } = decided.outcome {
+            notify(by, StoreAnswer::Changed { number, stored }, out);
+        }
+        for ((_, key), watch) in self.watches.iter() {
+            if decided.changed.contains(key) && watch.known != version(state, key) {
                 tell_watched(state, watch.member, key.clone(), out);
             }
         }
+        self.prefixes.on_applied(state, &decided.changed, out);
+        self.expiry.on_applied(state, decided, out);
+        self.arm(state, out);
     }
 
     /// Answers the questions of a read: the state is up to date.
     pub fn on_readable(&mut self, state: &Store, read: u64, out: &mut Out) {
-        if let Some((from, number, key)) = self.questions.remove(&read) {
-            let entry = state.get(&key).cloned();
-            notify(from, StoreAnswer::Found { number, entry }, out);
+        let Some((from, number, question)) = self.questions.remove(&read) else {
+            return;
+        };
+        let answer = match question {
+            Question::Get(key) => {
+                let entry = state.get(&key).cloned();
+                StoreAnswer::Found { number, entry }
+            }
+            Question::List { prefix, after } => {
+                let page = self.page(state, &prefix, after.as_deref());
+                StoreAnswer::Listed { number, page }
+            }
+            Question::KeepAlive(session) => {
+                let Some(ttl) = self.expiry.keep(state, session, from) else {
+                    return; // It is asked again.
+                };
+                StoreAnswer::KeptAlive {
+                    number,
+                    session,
+                    ttl,
+                }
+            }
+        };
+        notify(from, answer, out);
+    }
+
+    fn page(&self, state: &Store, prefix: &str, after: Option<&str>) -> Page {
+        let after = after.map(|it| [prefix, it].concat());
+        let entries = state.range(prefix, after.as_deref());
+        let entries = entries.map(|(key, entry)| (key.clone(), entry.clone()));
+        let (entries, is_last) = fill(room(self.frame_budget), entries);
+        Page {
+            version: state.version(),
+            entries,
+            is_last,
         }
     }
 
-    /// Sends the reports again that watching nodes have not acknowledged.
+    /// Handles the departure of a member, which has no session any more.
+    pub fn on_left(&mut self, left: Member, out: &mut Out) {
+        self.expiry.on_left(left, out);
+    }
+
+    /// Sends the reports again that watching nodes have not acknowledged, and ends sessions.
     pub fn on_tick(&mut self, state: &Store, timer: StoreTimer, out: &mut Out) {
         match timer {
-            StoreTimer::Resend => {}
+            StoreTimer::Resend => self.is_armed = false,
         }
         self.watches.retain(|_, watch| {
             watch.silent += 1;
@@ -142,17 +226,30 @@ impl StoreLeader {
                 tell_watched(state, watch.member, key.clone(), out);
             }
         }
-        if self.watches.iter().next().is_some() {
-            self.arm(out);
-        }
+        self.prefixes.on_tick(state, out);
+        self.expiry.on_tick(state, out);
+        self.arm(state, out);
     }
 
-    fn arm(&self, out: &mut Out) {
+    /// Arms the timer, if it has something to do and is not armed.
+    fn arm(&mut self, state: &Store, out: &mut Out) {
+        let is_idle = self.watches.is_empty()
+            && self.prefixes.is_empty()
+            && state.sessions().next().is_none();
+        if self.is_armed || is_idle {
+            return;
+        }
+        self.is_armed = true;
         out.push(LeaderEffect::Arm {
             timer: StoreTimer::Resend,
             after: self.resend,
         });
     }
+}
+
+/// The room for the entries of an answer.
+const fn room(frame_budget: u16) -> Room {
+    Room::new(frame_budget, AROUND)
 }
 
 fn version(state: &Store, key: &str) -> u64 {

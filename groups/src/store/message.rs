@@ -1,10 +1,12 @@
 //! Requests to a map's leader, and its answers.
 
 use alloc::boxed::Box;
+use alloc::string::String;
 
+use selvedge_core::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::store::{Entry, Key, Operation, Stored};
+use crate::store::{Changes, Entry, Key, Operation, Page, Position, SessionId, Stored};
 
 /// A request to the leader of a map's group.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,7 +19,7 @@ pub enum StoreRequest {
         /// The entry.
         key: Key,
     },
-    /// Changes an entry. Answered by [`StoreAnswer::Changed`].
+    /// Changes entries, or sessions. Answered by [`StoreAnswer::Changed`].
     Change {
         /// Counts the changes of the node that asks, of this map and in this life: from 1. The next
         /// one is asked when this one is answered.
@@ -38,6 +40,39 @@ pub enum StoreRequest {
     Unwatch {
         /// The entry.
         key: Key,
+    },
+    /// Reads entries whose names begin so. Answered by [`StoreAnswer::Listed`].
+    List {
+        /// The node's number of it.
+        number: u64,
+        /// The beginning of the names.
+        prefix: Key,
+        /// The name without the prefix of the entry before the first one; `None` for the first of all.
+        after: Option<String>,
+    },
+    /// The node watches all entries whose names begin so. Answered by [`StoreAnswer::PrefixChanged`] or
+    /// [`StoreAnswer::Compacted`], now and when there is a change; sent again at intervals, for leaders change.
+    WatchPrefix {
+        /// The node's name of the watch.
+        watch: u64,
+        /// The number of answers with changes that the node has received.
+        number: u64,
+        /// The beginning of the names.
+        prefix: Key,
+        /// The changes that the node has.
+        since: Position,
+    },
+    /// The node watches a prefix no longer.
+    UnwatchPrefix {
+        /// The node's name of the watch.
+        watch: u64,
+    },
+    /// Keeps a session alive. Answered by [`StoreAnswer::KeptAlive`].
+    KeepAlive {
+        /// The node's number of it.
+        number: u64,
+        /// The session.
+        session: SessionId,
     },
 }
 
@@ -72,4 +107,36 @@ pub enum StoreAnswer {
     Refused,
     /// The node knows the latest version of the entry.
     Known,
+    /// Entries, as they were at one moment after the question.
+    Listed {
+        /// The node's number of the question.
+        number: u64,
+        /// The entries.
+        page: Page,
+    },
+    /// Changes of a watched prefix; none if the node has all.
+    PrefixChanged {
+        /// The node's name of the watch.
+        watch: u64,
+        /// The number in the node's request.
+        number: u64,
+        /// The changes.
+        found: Changes,
+    },
+    /// The map has forgotten entries that were removed since the node's position: it has to begin again.
+    Compacted {
+        /// The node's name of the watch.
+        watch: u64,
+        /// The number in the node's request.
+        number: u64,
+    },
+    /// The outcome of a request to keep a session alive.
+    KeptAlive {
+        /// The node's number of the request.
+        number: u64,
+        /// The session.
+        session: SessionId,
+        /// Its time to live, which begins again after the request; `None` if it has ended.
+        ttl: Option<Span>,
+    },
 }

@@ -1,18 +1,17 @@
 //! A map, as a group's state.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Bound;
 
-use selvedge_core::Member;
-use selvedge_core::wire::List;
+use selvedge_core::{Member, Span};
 use serde::{Deserialize, Serialize};
 
-/// The name of an entry. With its value it has to fit into a frame.
-pub type Key = String;
-
-/// The value of an entry: bytes of the application.
-pub type Bytes = List<u8, 16>;
+use crate::store::operation::appended;
+use crate::store::{
+    Action, Change, Decided, Entry, EntryChange, KEY_MAX, Key, Operation, Outcome, Position,
+    SessionId, Stored, TTL_MAX, TTL_MIN, Transaction,
+};
 
 /// The most entries of a map.
 pub const ENTRIES_MAX: usize = 4_096;
@@ -25,86 +24,11 @@ pub const BYTES_MAX: usize = 256 << 10;
 /// twice.
 pub const CLIENTS_MAX: usize = 64;
 
-/// An entry of a map.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Entry {
-    /// The version of the map that changed it last.
-    pub version: u64,
-    /// The value.
-    pub value: Bytes,
-}
+/// The most sessions of a map.
+pub const SESSIONS_MAX: usize = 1_024;
 
-/// The condition of a change on the entry: compare and set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub enum Expected {
-    /// Anything.
-    Any,
-    /// The map does not have the entry.
-    Absent,
-    /// The entry has this version.
-    Version(u64),
-}
-
-/// A change of an entry.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Operation {
-    /// The entry.
-    pub key: Key,
-    /// The condition on it.
-    pub expected: Expected,
-    /// The new value; `None` removes it.
-    pub value: Option<Bytes>,
-}
-
-/// A change as the group decides it: with the node that asked for it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub struct Change {
-    /// The node, in one of its lives.
-    pub by: Member,
-    /// Counts its changes in this life.
-    pub number: u64,
-    /// The operation.
-    pub operation: Operation,
-}
-
-/// The outcome of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
-pub enum Stored {
-    /// It was done, by this version of the map. A removal of an absent entry changes nothing, and
-    /// this is the present version.
-    Done {
-        /// The version.
-        version: u64,
-    },
-    /// The entry is not as expected: nothing changed.
-    Mismatch {
-        /// The entry's version, or `None` if the map does not have it.
-        found: Option<u64>,
-    },
-    /// The map has no room: nothing changed.
-    Full,
-    /// A later change of this node, or of a later life of it, was decided: the outcome of this one
-    /// is no longer known.
-    Over,
-}
-
-/// A decided change, and its outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Decided {
-    /// The node that asked for it.
-    pub by: Member,
-    /// Its number of it.
-    pub number: u64,
-    /// The entry.
-    pub key: Key,
-    /// The outcome.
-    pub stored: Stored,
-}
+/// The number of removed entries that a map remembers for nodes that watch a prefix.
+pub const REMOVED_MAX: usize = 256;
 
 /// The last change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -114,6 +38,13 @@ struct Client {
     stored: Stored,
     /// The change of the map, done or not, that it was.
     used: u64,
+}
+
+/// A removed entry that is absent since.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Removed {
+    version: u64,
+    key: Key,
 }
 
 /// A map from names to bytes, with a version for each entry.
@@ -126,6 +57,14 @@ pub struct Store {
     /// The bytes of all names and values.
     bytes: u64,
     clients: Vec<Client>,
+    /// By version.
+    removed: Vec<Removed>,
+    /// No entry that was removed after this version was forgotten.
+    compacted: u64,
+    /// The sessions, with their times to live.
+    sessions: BTreeMap<SessionId, Span>,
+    /// The number of leaders that have taken over the sessions.
+    term: u64,
 }
 
 impl Store {
@@ -148,6 +87,65 @@ impl Store {
             .map(|(key, entry)| (key.as_str(), entry))
     }
 
+    /// The entries whose names begin so, by name, from the one after `after` on. O(log n) and then O(1) each.
+    pub fn range(&self, prefix: &str, after: Option<&str>) -> impl Iterator<Item = (&Key, &Entry)> {
+        let first = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            Some(_) | None => Bound::Included(prefix),
+        };
+        let range = self.entries.range::<str, _>((first, Bound::Unbounded));
+        range.take_while(move |(key, _)| key.starts_with(prefix))
+    }
+
+    /// The changes of entries whose names begin so since a position: the present content of each entry that was
+    /// changed, and each that was removed, by version and name. `None` if the map has forgotten entries that were
+    /// removed since then. O(e log e + log n) with e entries of the prefix.
+    pub(super) fn changes(&self, prefix: &str, since: &Position) -> Option<Vec<EntryChange>> {
+        // A node that has no entry misses no removed one.
+        let removed_since = match since.is_beginning() {
+            true => self.version,
+            false => since.version.max(since.base),
+        };
+        if removed_since < self.compacted {
+            return None;
+        }
+        let present = self.range(prefix, None);
+        let present = present.filter(|(key, it)| since.is_before(prefix, it.version, key));
+        let present = present.map(|(key, entry)| EntryChange {
+            key: key.clone(),
+            version: entry.version,
+            entry: Some(entry.clone()),
+        });
+        let removed = self.removed.iter().filter(|it| {
+            let is_news = it.version >= removed_since;
+            is_news && it.key.starts_with(prefix) && since.is_before(prefix, it.version, &it.key)
+        });
+        let removed = removed.map(|it| EntryChange {
+            key: it.key.clone(),
+            version: it.version,
+            entry: None,
+        });
+        let mut changes: Vec<EntryChange> = present.chain(removed).collect();
+        changes.sort_unstable_by(|a, b| (a.version, &a.key).cmp(&(b.version, &b.key)));
+        Some(changes)
+    }
+
+    /// The sessions, with their times to live.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, Span)> {
+        self.sessions.iter().map(|(&session, &ttl)| (session, ttl))
+    }
+
+    /// The time to live of a session; `None` if it has ended.
+    #[must_use]
+    pub fn session(&self, session: SessionId) -> Option<Span> {
+        self.sessions.get(&session).copied()
+    }
+
+    /// The number of leaders that have taken over the sessions.
+    pub(super) const fn term(&self) -> u64 {
+        self.term
+    }
+
     fn client(&self, by: Member) -> Option<&Client> {
         self.clients.iter().find(|it| it.by.id == by.id)
     }
@@ -163,45 +161,169 @@ impl Store {
         }
     }
 
-    fn change(&mut self, operation: &Operation) -> Stored {
-        let Operation {
-            key,
-            expected,
-            value,
-        } = operation;
-        let found = self.entries.get(key);
-        let found = found.map(|it| (it.version, key.len() + it.value.len()));
-        let version = found.map(|it| it.0);
-        let is_expected = match *expected {
-            Expected::Any => true,
-            Expected::Absent => version.is_none(),
-            Expected::Version(expected) => version == Some(expected),
-        };
-        if !is_expected {
-            return Stored::Mismatch { found: version };
-        }
-        let former = found.map_or(0, |it| it.1 as u64);
-        let left = self.bytes.saturating_sub(former);
-        let Some(value) = value else {
-            if self.entries.remove(key).is_some() {
-                self.version += 1;
-                self.bytes = left;
-            }
-            return Stored::Done {
-                version: self.version,
-            };
-        };
-        let bytes = left + (key.len() + value.len()) as u64;
-        let is_full = found.is_none() && self.entries.len() >= ENTRIES_MAX;
-        if is_full || bytes > BYTES_MAX as u64 {
+    fn transact(&mut self, transaction: &Transaction, changed: &mut Vec<Key>) -> Stored {
+        if transaction.key_len() > KEY_MAX {
             return Stored::Full;
         }
-        self.version += 1;
-        self.bytes = bytes;
+        let version_of = |key: &str| self.entries.get(key).map(|it| it.version);
+        let compared = transaction.compare.iter();
+        let mut compared = compared.map(|it| (it.expected, version_of(&it.key)));
+        let failed = compared.find(|(expected, found)| !expected.accepts(*found));
+        let actions = match failed {
+            None => &transaction.then,
+            Some((_, found)) if transaction.otherwise.is_empty() => {
+                return Stored::Mismatch { found };
+            }
+            Some(_) => &transaction.otherwise,
+        };
+        let mut owners = actions.iter().filter_map(Action::session);
+        if owners.any(|it| !self.sessions.contains_key(&it)) {
+            return Stored::NoSession;
+        }
+        if !self.has_room(actions) {
+            return Stored::Full;
+        }
+        let next = self.version + 1;
+        for action in actions.iter() {
+            self.act(action, next, changed);
+        }
         let version = self.version;
-        let value = value.clone();
-        self.entries.insert(key.clone(), Entry { version, value });
-        Stored::Done { version }
+        match failed {
+            None => Stored::Done { version },
+            Some(_) => Stored::Otherwise { version },
+        }
+    }
+
+    /// Returns true if all of these steps have room together.
+    fn has_room(&self, actions: &[Action]) -> bool {
+        let next = self.version + 1;
+        // The length of each value after them.
+        let mut after = BTreeMap::new();
+        for action in actions {
+            match action {
+                Action::Put { key, value, .. } => after.insert(key.clone(), Some(value.len())),
+                Action::Append { prefix, value, .. } => {
+                    after.insert(appended(prefix, next), Some(value.len()))
+                }
+                Action::Remove { key } => after.insert(key.clone(), None),
+            };
+        }
+        let (mut entries, mut bytes) = (self.entries.len(), self.bytes);
+        for (key, value) in after {
+            if let Some(former) = self.entries.get(&key) {
+                entries -= 1;
+                bytes -= len_of(&key, former);
+            }
+            if let Some(value) = value {
+                entries += 1;
+                bytes += (key.len() + value) as u64;
+            }
+        }
+        entries <= ENTRIES_MAX && bytes <= BYTES_MAX as u64
+    }
+
+    fn act(&mut self, action: &Action, version: u64, changed: &mut Vec<Key>) {
+        match action {
+            Action::Put {
+                key,
+                value,
+                session,
+            } => self.put(key.clone(), version, value, *session, changed),
+            Action::Append {
+                prefix,
+                value,
+                session,
+            } => self.put(appended(prefix, version), version, value, *session, changed),
+            Action::Remove { key } => self.remove(key, version, changed),
+        }
+    }
+
+    fn put(
+        &mut self,
+        key: Key,
+        version: u64,
+        value: &[u8],
+        session: Option<SessionId>,
+        changed: &mut Vec<Key>,
+    ) {
+        self.version = version;
+        let former = self.entries.get(&key);
+        let former = former.map(|it| (it.created, len_of(&key, it)));
+        self.bytes = self.bytes - former.map_or(0, |it| it.1) + (key.len() + value.len()) as u64;
+        let created = former.map_or(version, |it| it.0);
+        if former.is_none() {
+            self.removed.retain(|it| it.key != key);
+        }
+        changed.push(key.clone());
+        let value = value.iter().copied().collect();
+        let entry = Entry {
+            created,
+            version,
+            session,
+            value,
+        };
+        self.entries.insert(key, entry);
+    }
+
+    fn remove(&mut self, key: &str, version: u64, changed: &mut Vec<Key>) {
+        let Some((key, former)) = self.entries.remove_entry(key) else {
+            return;
+        };
+        self.version = version;
+        self.bytes -= len_of(&key, &former);
+        changed.push(key.clone());
+        if self.removed.len() >= REMOVED_MAX {
+            self.compacted = self.removed.remove(0).version;
+        }
+        self.removed.push(Removed { version, key });
+    }
+
+    fn begin(&mut self, session: SessionId, ttl: Span) -> Stored {
+        if self.sessions.len() >= SESSIONS_MAX {
+            return Stored::Full;
+        }
+        self.sessions.insert(session, ttl.clamp(TTL_MIN, TTL_MAX));
+        Stored::Begun { session }
+    }
+
+    /// Ends a session and removes its entries. O(n).
+    fn end(&mut self, session: SessionId, changed: &mut Vec<Key>) {
+        if self.sessions.remove(&session).is_none() {
+            return;
+        }
+        let owned = self.entries.iter();
+        let owned = owned.filter(|(_, it)| it.session == Some(session));
+        let owned: Vec<Key> = owned.map(|(key, _)| key.clone()).collect();
+        let next = self.version + 1;
+        for key in owned {
+            self.remove(&key, next, changed);
+        }
+    }
+
+    fn operate(
+        &mut self,
+        session: SessionId,
+        operation: &Operation,
+        changed: &mut Vec<Key>,
+    ) -> Stored {
+        match operation {
+            Operation::Set {
+                key,
+                expected,
+                value,
+            } => {
+                let transaction = Transaction::set(key, *expected, value.as_ref());
+                self.transact(&transaction, changed)
+            }
+            Operation::Transact(transaction) => self.transact(transaction, changed),
+            &Operation::BeginSession { ttl } => self.begin(session, ttl),
+            &Operation::EndSession(session) => {
+                self.end(session, changed);
+                Stored::Done {
+                    version: self.version,
+                }
+            }
+        }
     }
 
     fn remember(&mut self, client: Client) {
@@ -218,6 +340,32 @@ impl Store {
             None => self.clients.push(client),
         }
     }
+
+    fn asked(
+        &mut self,
+        by: Member,
+        number: u64,
+        operation: &Operation,
+        changed: &mut Vec<Key>,
+    ) -> Stored {
+        if let Some(stored) = self.former(by, number) {
+            return stored;
+        }
+        self.decided += 1;
+        let stored = self.operate(SessionId { by, number }, operation, changed);
+        let used = self.decided;
+        self.remember(Client {
+            by,
+            number,
+            stored,
+            used,
+        });
+        stored
+    }
+}
+
+fn len_of(key: &str, entry: &Entry) -> u64 {
+    (key.len() + entry.value.len()) as u64
 }
 
 impl selvedge_replica::State for Store {
@@ -225,28 +373,28 @@ impl selvedge_replica::State for Store {
     type Outcome = Decided;
 
     fn apply(&mut self, change: &Change) -> Decided {
-        let Change {
-            by,
-            number,
-            ref operation,
-        } = *change;
-        let decided = |stored| Decided {
-            by,
-            number,
-            key: operation.key.clone(),
-            stored,
+        let mut changed = Vec::new();
+        let outcome = match *change {
+            Change::Asked {
+                by,
+                number,
+                ref operation,
+            } => {
+                let stored = self.asked(by, number, operation, &mut changed);
+                Outcome::Asked { by, number, stored }
+            }
+            Change::TakeOver { by } => {
+                self.term += 1;
+                let term = self.term;
+                Outcome::TakenOver { by, term }
+            }
+            Change::Expire { session, term } => {
+                if term == self.term {
+                    self.end(session, &mut changed);
+                }
+                Outcome::Expired
+            }
         };
-        if let Some(stored) = self.former(by, number) {
-            return decided(stored);
-        }
-        self.decided += 1;
-        let stored = self.change(operation);
-        self.remember(Client {
-            by,
-            number,
-            stored,
-            used: self.decided,
-        });
-        decided(stored)
+        Decided { outcome, changed }
     }
 }

@@ -31,6 +31,8 @@ mod seeking;
 mod slow;
 mod spared;
 mod store;
+mod store_histories;
+mod store_model;
 mod store_parts;
 mod storing;
 mod uniform;

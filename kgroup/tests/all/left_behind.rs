@@ -94,11 +94,11 @@ fn an_answer_to_a_former_life_is_none_to_the_present_one() {
     let map = GroupId::map("doors", &Sha256Sortition);
     let mut house = house(5, 5);
     let change = |ticket| {
-        let operation = Operation {
-            key: "front".into(),
-            expected: Expected::Absent,
-            value: Some(b"shut".iter().copied().collect()),
-        };
+        let operation = Operation::set(
+            "front",
+            Expected::Absent,
+            Some(b"shut".iter().copied().collect()),
+        );
         let command = StoreCommand::Change { ticket, operation };
         Command::Map { map, command }
     };

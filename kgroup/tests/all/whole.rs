@@ -114,11 +114,11 @@ fn a_map_is_there_for_all_nodes_once_one_asks() {
     house.net.command(6, command).unwrap();
     house.run(Span::secs(5));
     for (at, expected, ticket) in [(0, Expected::Absent, 1), (1, Expected::Absent, 2)] {
-        let operation = Operation {
-            key: key.clone(),
+        let operation = Operation::set(
+            key.clone(),
             expected,
-            value: Some(b"shut".iter().copied().collect()),
-        };
+            Some(b"shut".iter().copied().collect()),
+        );
         let command = StoreCommand::Change { ticket, operation };
         house
             .net
@@ -282,11 +282,11 @@ fn a_change_is_done_or_refused_however_long_it_is() {
     let mut house = Building::new(7, 5, 2, 1, Link::default(), []);
     house.run(Span::secs(3));
     let change = |length: usize| {
-        let operation = Operation {
-            key: "note".into(),
-            expected: Expected::Any,
-            value: Some(std::iter::repeat_n(7, length).collect()),
-        };
+        let operation = Operation::set(
+            "note",
+            Expected::Any,
+            Some(std::iter::repeat_n(7, length).collect()),
+        );
         let ticket = length as u64;
         let command = StoreCommand::Change { ticket, operation };
         Command::Map { map, command }

@@ -4,14 +4,40 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Expected, Operation, StoreCommand, StoreEvent, Stored};
+use selvedge_groups::store::{Bytes, Expected, Operation, StoreCommand, StoreEvent, Stored};
+
+/// A change of one entry.
+#[derive(Clone, Debug)]
+pub(crate) struct Set {
+    key: String,
+    expected: Expected,
+    value: Option<Bytes>,
+}
+
+impl Set {
+    fn of(operation: &Operation) -> Self {
+        let Operation::Set {
+            key,
+            expected,
+            value,
+        } = operation.clone()
+        else {
+            panic!("{operation:?} is not asked here");
+        };
+        Self {
+            key,
+            expected,
+            value,
+        }
+    }
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) node: NodeId,
     pub(crate) life: u32,
     pub(crate) at: u64,
-    pub(crate) change: Option<Operation>,
+    pub(crate) change: Option<Set>,
     pub(crate) key: String,
 }
 
@@ -51,7 +77,9 @@ impl Maps {
     ) {
         let (ticket, change, key) = match command {
             StoreCommand::Change { ticket, operation } => {
-                (*ticket, Some(operation.clone()), operation.key.clone())
+                let set = Set::of(operation);
+                let key = set.key.clone();
+                (*ticket, Some(set), key)
             }
             StoreCommand::Get { ticket, key } => (*ticket, None, key.clone()),
             StoreCommand::Watch(key) => {
@@ -59,6 +87,7 @@ impl Maps {
                 return;
             }
             StoreCommand::Unwatch(_) => return,
+            other => panic!("{other:?} is not asked here"),
         };
         if let Some(value) = change.as_ref().and_then(|it| it.value.as_ref()) {
             let expected = change.as_ref().map(|it| it.expected);
@@ -151,7 +180,7 @@ impl Maps {
         now: u64,
         map: GroupId,
         at: u64,
-        change: &Operation,
+        change: &Set,
         stored: Stored,
     ) -> Result<(), String> {
         match stored {

@@ -67,11 +67,7 @@ impl World {
             expected,
             puts: value.is_some(),
         };
-        let operation = Operation {
-            key,
-            expected,
-            value,
-        };
+        let operation = Operation::set(key, expected, value);
         let command = StoreCommand::Change {
             ticket: op,
             operation,

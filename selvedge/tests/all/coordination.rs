@@ -201,11 +201,11 @@ impl Building {
 }
 
 fn put(ticket: u64, value: &[u8]) -> StoreCommand {
-    let operation = Operation {
-        key: "front".into(),
-        expected: Expected::Any,
-        value: Some(value.iter().copied().collect()),
-    };
+    let operation = Operation::set(
+        "front",
+        Expected::Any,
+        Some(value.iter().copied().collect()),
+    );
     StoreCommand::Change { ticket, operation }
 }
 

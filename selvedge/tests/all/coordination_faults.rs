@@ -86,12 +86,8 @@ impl Story {
             _ => Expected::Version(self.versions.keys().next_back().copied().unwrap_or(1)),
         };
         let value = Some(ticket.to_le_bytes().into_iter().collect());
-        let key = "front".into();
-        let operation = Operation {
-            key,
-            expected,
-            value,
-        };
+        let key = "front";
+        let operation = Operation::set(key, expected, value);
         let change = StoreCommand::Change { ticket, operation };
         self.building.ask_map(at, change);
         self.asked.insert(ticket);

@@ -149,11 +149,7 @@ fn kgroup_works() -> bool {
         inputs.push((me.id, Input::Command(selvedge_kgroup::Command::SetEpoch(1))));
         inputs.extend(others.map(|it| (me.id, Input::Membership(Delta::Joined(it)))));
     }
-    let operation = Operation {
-        key: "lamp".into(),
-        expected: Expected::Absent,
-        value: Some([7].into_iter().collect()),
-    };
+    let operation = Operation::set("lamp", Expected::Absent, Some([7].into_iter().collect()));
     let change = selvedge_kgroup::Command::Map {
         map: GroupId::map("states", &Sha256Sortition),
         command: StoreCommand::Change {

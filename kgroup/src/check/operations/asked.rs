@@ -114,45 +114,56 @@ impl Asked {
         map: &MapHistory,
     ) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("{what}: {operation:?} {stored:?}"));
-        let key = &operation.key;
+        let Operation::Set {
+            key,
+            expected,
+            value,
+        } = operation
+        else {
+            return wrong("it is not asked here");
+        };
         match stored {
             Stored::Done { version } => {
                 self.stored += 1;
                 if let Some(after) = map.at(version, key)
-                    && after.map(|it| &it.value) != operation.value.as_ref()
+                    && after.map(|it| &it.value) != value.as_ref()
                 {
                     return wrong("another value is there");
                 }
-                let is_certain = matches!(operation.expected, Expected::Version(_));
-                if operation.value.is_none() && !is_certain {
+                let is_certain = matches!(*expected, Expected::Version(_));
+                if value.is_none() && !is_certain {
                     return Ok(()); // Perhaps no entry: then the version is older.
                 }
                 let Some(before) = map.at(version.saturating_sub(1), key) else {
                     return Ok(()); // No node was seen at that version.
                 };
-                match is_as_expected(operation.expected, before.map(|it| it.version)) {
+                match is_as_expected(*expected, before.map(|it| it.version)) {
                     true => Ok(()),
                     false => wrong("it was not as expected"),
                 }
             }
             Stored::Mismatch { found } => {
-                if operation.value.as_ref().is_some_and(|it| map.has(it)) {
+                if value.as_ref().is_some_and(|it| map.has(it)) {
                     return wrong("it was done");
                 }
                 self.refused.extend(value_of(operation));
-                match is_as_expected(operation.expected, found) {
+                match is_as_expected(*expected, found) {
                     true => wrong("it was as expected"),
                     false => Ok(()),
                 }
             }
             Stored::Full | Stored::Over => wrong("there is room, and no later change"),
+            Stored::Otherwise { .. } | Stored::Begun { .. } | Stored::NoSession => {
+                wrong("it is the answer to another change")
+            }
         }
     }
 
     /// An entry was seen: a change put it there, at once this version, and was not refused.
     pub(super) fn on_put(&self, key: &str, entry: &Entry) -> Result<(), String> {
         let value: Vec<u8> = entry.value.iter().copied().collect();
-        let put = self.puts.get(&value).is_some_and(|it| it.key == key);
+        let is_it = |it: &Operation| matches!(it, Operation::Set { key: put, .. } if put == key);
+        let put = self.puts.get(&value).is_some_and(is_it);
         match put && !self.refused.contains(&value) {
             true => Ok(()),
             false => Err(format!("nothing put {entry:?} as {key}")),
@@ -178,7 +189,10 @@ impl Asked {
 
 /// The value that a change puts.
 pub(super) fn value_of(operation: &Operation) -> Option<Vec<u8>> {
-    let value = operation.value.as_ref()?;
+    let Operation::Set { value, .. } = operation else {
+        return None;
+    };
+    let value = value.as_ref()?;
     Some(value.iter().copied().collect())
 }
 

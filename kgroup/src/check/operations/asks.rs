@@ -98,11 +98,7 @@ impl World {
     ) -> Result<(), String> {
         let ticket = self.next_ticket();
         let value = puts.then(|| format!("{ticket}").bytes().collect());
-        let operation = store::Operation {
-            key,
-            expected,
-            value,
-        };
+        let operation = store::Operation::set(key, expected, value);
         if let Some(value) = value_of(&operation) {
             self.watch.asked.puts.insert(value, operation.clone());
         }

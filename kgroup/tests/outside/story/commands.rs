@@ -35,11 +35,7 @@ impl Story {
                 _ => Expected::Any,
             };
             let value: Bytes = self.unique().to_le_bytes().into_iter().collect();
-            let operation = Operation {
-                key,
-                expected,
-                value: Some(value),
-            };
+            let operation = Operation::set(key, expected, Some(value));
             StoreCommand::Change { ticket, operation }
         };
         self.map_command(node, map, command);

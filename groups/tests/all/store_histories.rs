@@ -1,0 +1,538 @@
+//! Histories of a map between nodes and leaders: messages are lost, doubled and late, clocks differ, leaders
+//! change and do not notice, and what a former one proposed is decided later or never.
+//!
+//! At each moment a session is alive of which a node knows that. A node that watches a prefix has its content at each
+//! version that it is told. At the end, when leaders stay and messages get through, sessions that no node keeps
+//! alive have ended, others have not, and all nodes have the latest content.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use selvedge_core::{Choose as _, Member, Span, Time};
+use selvedge_groups::GroupId;
+use selvedge_groups::store::{
+    Action, Change, ClientEffect, Entry, Expected, LeaderEffect, Operation, SessionId, Store,
+    StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader, StoreRequest,
+    StoreTimer, Stored, Transaction,
+};
+use selvedge_replica::State as _;
+use selvedge_sim::histories::{Choices, random, seeds};
+
+const MAP: GroupId = GroupId(2);
+const NODES: u64 = 4;
+/// The time between steps, in milliseconds.
+const STEP: u64 = 50;
+const TICK: u64 = 400;
+const PREFIX: &str = "a/";
+const WATCH: u64 = 7;
+
+/// A leader with the state that it has applied. It may have been deposed.
+struct Leader {
+    me: Member,
+    leader: StoreLeader,
+    state: Store,
+    applied: usize,
+    tick_at: Option<u64>,
+    reads: Vec<u64>,
+}
+
+struct Node {
+    client: StoreClient,
+    /// Its clock's speed, in percent.
+    speed: u64,
+    tick_at: Option<u64>,
+    /// The sessions of which it knows that they live, and until when.
+    lives: BTreeMap<SessionId, Time>,
+    /// The sessions that it keeps alive.
+    kept: BTreeSet<SessionId>,
+    mirror: BTreeMap<String, Entry>,
+    /// The tickets of watches.
+    watch: u64,
+    ticket: u64,
+}
+
+enum Message {
+    Request(usize, StoreRequest),
+    Answer(usize, StoreAnswer),
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    sessions: usize,
+    kept: usize,
+    expired: usize,
+    reports: usize,
+    compactions: usize,
+    leaders: usize,
+}
+
+struct World {
+    choices: Choices,
+    now: u64,
+    loss: u64,
+    log: Vec<Change>,
+    state: Store,
+    /// The content of the prefix at each version.
+    contents: BTreeMap<u64, BTreeMap<String, Entry>>,
+    /// Proposals that may be decided.
+    proposals: Vec<Change>,
+    /// The last one leads.
+    leaders: Vec<Leader>,
+    nodes: Vec<Node>,
+    messages: Vec<(u64, Message)>,
+    totals: Totals,
+}
+
+impl World {
+    fn new(mut choices: Choices) -> Self {
+        let config = StoreConfig::new().with_resend(Span::millis(TICK));
+        let nodes = (0..NODES).map(|_| Node {
+            client: StoreClient::new(config, 400),
+            speed: 95 + choices.below(11),
+            tick_at: None,
+            lives: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            mirror: BTreeMap::new(),
+            watch: WATCH,
+            ticket: 0,
+        });
+        let nodes = nodes.collect();
+        let mut world = Self {
+            choices,
+            now: 1_000,
+            loss: 20,
+            log: Vec::new(),
+            state: Store::default(),
+            contents: BTreeMap::from([(0, BTreeMap::new())]),
+            proposals: Vec::new(),
+            leaders: Vec::new(),
+            nodes,
+            messages: Vec::new(),
+            totals: Totals::default(),
+        };
+        world.elect();
+        for at in 0..world.nodes.len() {
+            world.watch(at);
+        }
+        world
+    }
+
+    fn clock(&self, at: usize) -> Time {
+        Time(Span::millis(self.now * self.nodes[at].speed / 100).0)
+    }
+
+    /// Another node leads, or the same one again. It has applied all that was decided.
+    fn elect(&mut self) {
+        let me = Member::new(1 + self.choices.below(3), 0);
+        let leader = StoreLeader::new(me, Span::millis(TICK), 400);
+        if self.leaders.len() > 2 {
+            self.leaders.remove(0);
+        }
+        self.leaders.retain(|it| it.me != me);
+        self.leaders.push(Leader {
+            me,
+            leader,
+            state: Store::default(),
+            applied: 0,
+            tick_at: None,
+            reads: Vec::new(),
+        });
+        self.totals.leaders += 1;
+        let last = self.leaders.len() - 1;
+        let led = &mut self.leaders[last];
+        for change in &self.log {
+            led.state.apply(change);
+        }
+        led.applied = self.log.len();
+        let mut out = Vec::new();
+        led.leader.on_leads(&led.state, &mut out);
+        self.carry_out(last, out);
+    }
+
+    fn carry_out(&mut self, at: usize, effects: Vec<LeaderEffect>) {
+        for effect in effects {
+            match effect {
+                LeaderEffect::Propose(change) => self.proposals.push(change),
+                LeaderEffect::Read(read) => self.leaders[at].reads.push(read),
+                LeaderEffect::Answer { to, answer } => {
+                    if (1..=NODES).contains(&(to.id.0 - 10)) {
+                        let to = (to.id.0 - 11) as usize;
+                        self.send(Message::Answer(to, answer));
+                    }
+                }
+                LeaderEffect::Arm { after, .. } => {
+                    let at_most = self.now + after.0 / Span::millis(1).0;
+                    self.leaders[at].tick_at = Some(at_most + self.choices.below(100));
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, message: Message) {
+        if self.choices.percent(self.loss) {
+            return;
+        }
+        let longest = if self.choices.percent(self.loss / 4) {
+            9_000
+        } else {
+            100
+        };
+        let at = self.now + self.choices.below(longest);
+        if self.choices.percent(self.loss / 2) {
+            let again = match &message {
+                Message::Request(from, request) => Message::Request(*from, request.clone()),
+                Message::Answer(to, answer) => Message::Answer(*to, answer.clone()),
+            };
+            let later = self.now + self.choices.below(5_000);
+            self.messages.push((later, again));
+        }
+        self.messages.push((at, message));
+    }
+
+    fn command(&mut self, at: usize, command: StoreCommand) {
+        let mut out = Vec::new();
+        let now = self.clock(at);
+        let taken = self.nodes[at]
+            .client
+            .on_command(now, MAP, command, &mut out);
+        assert_eq!(taken, Ok(()));
+        self.on_client(at, out);
+    }
+
+    fn change(&mut self, at: usize, operation: Operation) {
+        self.nodes[at].ticket += 1;
+        let ticket = self.nodes[at].ticket;
+        self.command(at, StoreCommand::Change { ticket, operation });
+    }
+
+    fn watch(&mut self, at: usize) {
+        self.nodes[at].watch += 1;
+        self.nodes[at].mirror.clear();
+        let ticket = self.nodes[at].watch;
+        let prefix = PREFIX.into();
+        let since = 0;
+        self.command(
+            at,
+            StoreCommand::WatchPrefix {
+                ticket,
+                prefix,
+                since,
+            },
+        );
+    }
+
+    fn on_client(&mut self, at: usize, effects: Vec<ClientEffect>) {
+        for effect in effects {
+            match effect {
+                ClientEffect::Ask { request, .. } => self.send(Message::Request(at, request)),
+                ClientEffect::Arm { after, .. } => {
+                    let after = after.0 / Span::millis(1).0 + self.choices.below(100);
+                    self.nodes[at].tick_at = Some(self.now + after);
+                }
+                ClientEffect::Event { event, .. } => self.on_event(at, event),
+            }
+        }
+    }
+
+    fn on_event(&mut self, at: usize, event: StoreEvent) {
+        let node = &mut self.nodes[at];
+        match event {
+            StoreEvent::Changed {
+                stored: Stored::Begun { session },
+                ..
+            } => {
+                self.totals.sessions += 1;
+                node.kept.insert(session);
+            }
+            StoreEvent::SessionKept { session, until } => {
+                self.totals.kept += 1;
+                node.lives.insert(session, until);
+            }
+            StoreEvent::SessionOver { session } => {
+                assert!(self.state.session(session).is_none(), "{session} is alive");
+                node.kept.remove(&session);
+                node.lives.remove(&session);
+            }
+            StoreEvent::PrefixChanged {
+                ticket,
+                changes,
+                version,
+            } => {
+                assert_eq!(ticket, node.watch);
+                self.totals.reports += 1;
+                for change in changes {
+                    assert!(change.key.starts_with(PREFIX));
+                    match change.entry {
+                        Some(entry) => node.mirror.insert(change.key, entry),
+                        None => node.mirror.remove(&change.key),
+                    };
+                }
+                if let Some(version) = version {
+                    assert!(
+                        node.mirror == self.contents[&version],
+                        "node {at}, {version}"
+                    );
+                }
+            }
+            StoreEvent::Compacted { ticket } => {
+                assert_eq!(ticket, node.watch);
+                self.totals.compactions += 1;
+                self.watch(at);
+            }
+            StoreEvent::Changed { .. }
+            | StoreEvent::Found { .. }
+            | StoreEvent::Listed { .. }
+            | StoreEvent::Watched { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Decides one of the proposals, also of a former leader.
+    fn decide(&mut self) {
+        if self.proposals.is_empty() {
+            return;
+        }
+        let at = self.choices.below(self.proposals.len() as u64) as usize;
+        let change = self.proposals.remove(at);
+        if self.loss > 0 && self.choices.percent(10) {
+            return; // It is lost.
+        }
+        let before = self.state.sessions().count();
+        self.state.apply(&change);
+        if matches!(change, Change::Expire { .. }) {
+            self.totals.expired += before - self.state.sessions().count();
+        }
+        let of_prefix = self.state.range(PREFIX, None);
+        let content = of_prefix
+            .map(|(key, it)| (key.clone(), it.clone()))
+            .collect();
+        let former = self.contents.insert(self.state.version(), content);
+        assert!(former.is_none_or(|it| it == self.contents[&self.state.version()]));
+        self.log.push(change);
+        self.follow(self.leaders.len() - 1);
+    }
+
+    /// A leader applies what was decided.
+    fn follow(&mut self, at: usize) {
+        while let Some(change) = self.log.get(self.leaders[at].applied) {
+            let led = &mut self.leaders[at];
+            let decided = led.state.apply(change);
+            led.applied += 1;
+            let mut out = Vec::new();
+            led.leader.on_applied(&led.state, &decided, &mut out);
+            self.carry_out(at, out);
+        }
+    }
+
+    fn deliver(&mut self) {
+        let now = self.now;
+        let messages = std::mem::take(&mut self.messages);
+        let (due, later): (Vec<_>, _) = messages.into_iter().partition(|it| it.0 <= now);
+        self.messages = later;
+        for (_, message) in due {
+            match message {
+                Message::Request(from, request) => {
+                    // A node may take a former leader for the present one.
+                    let last = self.leaders.len() as u64 - 1;
+                    let at = match self.loss > 0 && self.choices.percent(20) {
+                        true => self.choices.below(last + 1),
+                        false => last,
+                    } as usize;
+                    let from = Member::new(from as u64 + 11, 0);
+                    let led = &mut self.leaders[at];
+                    let mut out = Vec::new();
+                    led.leader.on_asked(&led.state, from, request, &mut out);
+                    self.carry_out(at, out);
+                }
+                Message::Answer(to, answer) => {
+                    let mut out = Vec::new();
+                    let clock = self.clock(to);
+                    self.nodes[to]
+                        .client
+                        .on_answered(clock, MAP, answer, &mut out);
+                    self.on_client(to, out);
+                }
+            }
+        }
+    }
+
+    fn tick(&mut self) {
+        for at in 0..self.nodes.len() {
+            if self.nodes[at].tick_at.is_some_and(|it| it <= self.now) {
+                self.nodes[at].tick_at = None;
+                let (clock, mut out) = (self.clock(at), Vec::new());
+                self.nodes[at].client.on_tick(clock, MAP, &mut out);
+                self.on_client(at, out);
+            }
+        }
+        for at in 0..self.leaders.len() {
+            let led = &mut self.leaders[at];
+            if led.tick_at.is_some_and(|it| it <= self.now) {
+                led.tick_at = None;
+                let mut out = Vec::new();
+                led.leader.on_tick(&led.state, StoreTimer::Resend, &mut out);
+                self.carry_out(at, out);
+            }
+        }
+        // Only the leader that a quorum follows reads.
+        let last = self.leaders.len() - 1;
+        let reads = std::mem::take(&mut self.leaders[last].reads);
+        for read in reads {
+            if self.loss > 0 && self.choices.percent(30) {
+                self.leaders[last].reads.push(read);
+                continue;
+            }
+            let led = &mut self.leaders[last];
+            let mut out = Vec::new();
+            led.leader.on_readable(&led.state, read, &mut out);
+            self.carry_out(last, out);
+        }
+    }
+
+    fn any_session(&mut self) -> Option<SessionId> {
+        let all: Vec<SessionId> = self.nodes.iter().flat_map(|it| it.kept.clone()).collect();
+        (!all.is_empty()).then(|| all[self.choices.below(all.len() as u64) as usize])
+    }
+
+    fn any_operation(&mut self) -> Operation {
+        let mut transaction = Transaction::default();
+        for _ in 0..=self.choices.below(3) {
+            let name = self.choices.below(30);
+            let key = format!("{}{name}", ["a/", "b/"][self.choices.below(2) as usize]);
+            let session = if self.choices.percent(30) {
+                self.any_session()
+            } else {
+                None
+            };
+            let value = std::iter::repeat_n(7, self.choices.below(60) as usize).collect();
+            transaction.then.push(match self.choices.below(4) {
+                0 => Action::Remove { key },
+                1 => Action::Append {
+                    prefix: PREFIX.into(),
+                    value,
+                    session,
+                },
+                _ => Action::Put {
+                    key,
+                    value,
+                    session,
+                },
+            });
+        }
+        Operation::Transact(transaction)
+    }
+
+    fn act(&mut self) {
+        let at = self.choices.below(NODES) as usize;
+        match self.choices.below(30) {
+            0 => {
+                let ttl = Span::millis(1_000 + self.choices.below(4_000));
+                self.change(at, Operation::BeginSession { ttl });
+            }
+            1 => {
+                if let Some(session) = self.any_session() {
+                    self.change(at, Operation::EndSession(session));
+                }
+            }
+            2 => {
+                let mine = self.nodes[at].kept.pop_first();
+                if let Some(session) = mine {
+                    self.command(at, StoreCommand::StopKeepAlive(session));
+                }
+            }
+            3 => {
+                if let Some(session) = self.any_session() {
+                    self.command(at, StoreCommand::KeepAlive(session));
+                    self.nodes[at].kept.insert(session);
+                }
+            }
+            4 => self.elect(),
+            5 => {
+                let behind = self.choices.below(self.leaders.len() as u64) as usize;
+                self.follow(behind);
+            }
+            6 => {
+                let key = format!("a/{}", self.choices.below(30));
+                let value = Some([1].into_iter().collect());
+                self.change(at, Operation::set(key, Expected::Absent, value));
+            }
+            7..12 => {
+                let operation = self.any_operation();
+                self.change(at, operation);
+            }
+            _ => {}
+        }
+    }
+
+    fn step(&mut self) {
+        self.now += STEP;
+        self.deliver();
+        self.tick();
+        if self.choices.percent(70) {
+            self.decide();
+        }
+        // A node that knows that its session lives is right.
+        for (at, node) in self.nodes.iter().enumerate() {
+            let clock = self.clock(at);
+            for (&session, &until) in &node.lives {
+                let is_alive = clock >= until || self.state.session(session).is_some();
+                // It may have been ended by a command.
+                let is_ended = || self.log.contains(&ended_by(&self.log, session));
+                assert!(
+                    is_alive || is_ended(),
+                    "{session} has expired, {clock:?} {until:?}"
+                );
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        for _ in 0..600 {
+            self.act();
+            self.step();
+        }
+        // Calm: the present leader stays.
+        self.loss = 0;
+        self.leaders.drain(..self.leaders.len() - 1);
+        for _ in 0..600 {
+            self.step();
+            self.decide();
+            self.decide();
+        }
+        let kept: BTreeSet<SessionId> = self.nodes.iter().flat_map(|it| it.kept.clone()).collect();
+        let alive: BTreeSet<SessionId> = self.state.sessions().map(|it| it.0).collect();
+        assert_eq!(alive, kept, "at the end");
+        let latest = self.contents.last_key_value().map(|it| it.1);
+        for node in &self.nodes {
+            assert!(Some(&node.mirror) == latest, "at the end");
+        }
+    }
+}
+
+/// The command that ended the session.
+fn ended_by(log: &[Change], session: SessionId) -> Change {
+    let end = Operation::EndSession(session);
+    let ends = |it: &&Change| matches!(it, Change::Asked { operation, .. } if *operation == end);
+    let ended = log.iter().find(ends).cloned();
+    ended.unwrap_or(Change::TakeOver {
+        by: Member::new(0, 0),
+    })
+}
+
+#[test]
+fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
+    let mut totals = Totals::default();
+    random(seeds(100), |choices| {
+        let mut world = World::new(choices);
+        world.run();
+        let of = world.totals;
+        totals.sessions += of.sessions;
+        totals.kept += of.kept;
+        totals.expired += of.expired;
+        totals.reports += of.reports;
+        totals.compactions += of.compactions;
+        totals.leaders += of.leaders;
+    });
+    println!("{totals:?}");
+    assert!(totals.sessions > 100 && totals.kept > 1_000, "{totals:?}");
+    assert!(totals.expired > 100 && totals.reports > 1_000, "{totals:?}");
+}
