@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Choose as _, Member, Span, Time};
 use selvedge_groups::GroupId;
 use selvedge_groups::store::{
-    Action, Change, ClientEffect, Entry, Expected, LeaderEffect, Operation, SessionId, Store,
-    StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader, StoreRequest,
-    StoreTimer, Stored, Transaction,
+    Action, Change, ClientEffect, Entry, Expected, LeaderEffect, Operation, REMOVED_MAX, SessionId,
+    Store, StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader,
+    StoreRequest, StoreTimer, Stored, Transaction,
 };
 use selvedge_replica::State as _;
 use selvedge_sim::histories::{Choices, random, seeds};
@@ -79,6 +79,8 @@ struct World {
     leaders: Vec<Leader>,
     nodes: Vec<Node>,
     messages: Vec<(u64, Message)>,
+    /// The node that gets no message, until this time.
+    away: (usize, u64),
     totals: Totals,
 }
 
@@ -107,6 +109,7 @@ impl World {
             leaders: Vec::new(),
             nodes,
             messages: Vec::new(),
+            away: (0, 0),
             totals: Totals::default(),
         };
         world.elect();
@@ -296,6 +299,10 @@ impl World {
         if self.loss > 0 && self.choices.percent(10) {
             return; // It is lost.
         }
+        self.apply(change);
+    }
+
+    fn apply(&mut self, change: Change) {
         let before = self.state.sessions().count();
         self.state.apply(&change);
         if matches!(change, Change::Expire { .. }) {
@@ -309,6 +316,23 @@ impl World {
         assert!(former.is_none_or(|it| it == self.contents[&self.state.version()]));
         self.log.push(change);
         self.follow(self.leaders.len() - 1);
+    }
+
+    /// More entries are removed than the map remembers, by nodes that do not watch it.
+    fn remove_many(&mut self) {
+        let by = Member::new(99, 0);
+        for at in 1..=REMOVED_MAX as u64 + 9 {
+            let value = Some([1].into_iter().collect());
+            for (nth, value) in [(0, value), (1, None)] {
+                let number = self.log.len() as u64 * 2 + nth;
+                let operation = Operation::set(format!("a/x{at}"), Expected::Any, value);
+                self.apply(Change::Asked {
+                    by,
+                    number,
+                    operation,
+                });
+            }
+        }
     }
 
     /// A leader applies what was decided.
@@ -329,6 +353,10 @@ impl World {
         let (due, later): (Vec<_>, _) = messages.into_iter().partition(|it| it.0 <= now);
         self.messages = later;
         for (_, message) in due {
+            let (Message::Request(node, _) | Message::Answer(node, _)) = message;
+            if self.away.0 == node && now < self.away.1 {
+                continue;
+            }
             match message {
                 Message::Request(from, request) => {
                     // A node may take a former leader for the present one.
@@ -455,7 +483,11 @@ impl World {
                 let value = Some([1].into_iter().collect());
                 self.change(at, Operation::set(key, Expected::Absent, value));
             }
-            7..12 => {
+            7 if self.choices.percent(3) => {
+                self.away = (at, self.now + self.choices.below(20_000));
+                self.remove_many();
+            }
+            8..14 => {
                 let operation = self.any_operation();
                 self.change(at, operation);
             }
@@ -521,7 +553,7 @@ fn ended_by(log: &[Change], session: SessionId) -> Change {
 #[test]
 fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
     let mut totals = Totals::default();
-    random(seeds(100), |choices| {
+    random(seeds(60), |choices| {
         let mut world = World::new(choices);
         world.run();
         let of = world.totals;
@@ -535,4 +567,5 @@ fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
     println!("{totals:?}");
     assert!(totals.sessions > 100 && totals.kept > 1_000, "{totals:?}");
     assert!(totals.expired > 100 && totals.reports > 1_000, "{totals:?}");
+    assert!(totals.compactions > 5, "{totals:?}");
 }
