@@ -35,10 +35,10 @@ pub use leader::StoreLeader;
 pub use message::{StoreAnswer, StoreRequest};
 pub use operation::{
     Action, Bytes, Change, Compare, Decided, Entry, Expected, KEY_MAX, Key, Operation, Outcome,
-    SessionId, Stored, TTL_MAX, TTL_MIN, Transaction, appended,
+    SessionId, Stored, TTL_MAX, TTL_MIN, Transaction, Wait, appended,
 };
 pub use page::{Changes, EntryChange, Page, Position};
-pub use state::{BYTES_MAX, CLIENTS_MAX, ENTRIES_MAX, REMOVED_MAX, SESSIONS_MAX, Store};
+pub use state::{BYTES_MAX, CLIENTS_MAX, ENTRIES_MAX, REMOVED_MAX, SESSIONS_MAX, Session, Store};
 
 /// The most bytes around a change in a frame, while a group decides it: header, sender and site (29
 /// bytes), group and replica (80), proposal (42). An answer with an entry has fewer.

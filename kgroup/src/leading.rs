@@ -121,7 +121,7 @@ impl Leading {
         match &mut self {
             Self::Devices(leader) => leader.last = last,
             Self::Routine(leader) => leader.last = last,
-            Self::Map(_) => {}
+            Self::Map(leader) => *leader = leader.clone().reading_from(last),
         }
         self
     }

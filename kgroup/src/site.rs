@@ -304,6 +304,7 @@ impl Site {
                 Some(GroupState::Devices(devices))
             }
             ROUTINE => Some(GroupState::Routine(RoutineState::undefined(before).into())),
+            _ if group.is_map() => Some(GroupState::Map(Store::after(before))),
             _ => self.begin(group),
         }
     }

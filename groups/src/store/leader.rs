@@ -3,7 +3,6 @@
 mod expiry;
 mod prefixes;
 
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::wire::Room;
@@ -39,7 +38,7 @@ struct Watch {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Question {
     Get(Key),
-    List { prefix: Key, after: Option<String> },
+    List { prefix: Key, after: Option<Key> },
     KeepAlive(SessionId),
 }
 
@@ -74,6 +73,13 @@ impl StoreLeader {
         }
     }
 
+    /// The same, with numbers of reads after this one: a read of a former leader on this node may be answered later.
+    #[must_use]
+    pub const fn reading_from(mut self, last: u64) -> Self {
+        self.last = last;
+        self
+    }
+
     /// Begins to lead, with this state.
     pub fn on_leads(&mut self, state: &Store, out: &mut Out) {
         self.expiry.take_over(state, out);
@@ -102,7 +108,10 @@ impl StoreLeader {
             },
             StoreRequest::Watch { key, known } => self.on_watch(state, from, key, known, out),
             StoreRequest::Unwatch { key } => {
-                self.watches.remove(&(from.id, key));
+                let place = (from.id, key);
+                if self.watches.get(&place).is_some_and(|it| it.member == from) {
+                    self.watches.remove(&place);
+                }
             }
             StoreRequest::WatchPrefix {
                 watch,
@@ -147,7 +156,7 @@ impl StoreLeader {
         if version(state, &key) == known {
             notify(from, StoreAnswer::Known, out);
         } else {
-            tell_watched(state, from, key, out);
+            report_watched(state, from, key, out);
         }
         self.arm(state, out);
     }
@@ -159,7 +168,7 @@ impl StoreLeader {
         }
         for ((_, key), watch) in self.watches.iter() {
             if decided.changed.contains(key) && watch.known != version(state, key) {
-                tell_watched(state, watch.member, key.clone(), out);
+                report_watched(state, watch.member, key.clone(), out);
             }
         }
         self.prefixes.on_applied(state, &decided.changed, out);
@@ -182,7 +191,7 @@ impl StoreLeader {
                 StoreAnswer::Listed { number, page }
             }
             Question::KeepAlive(session) => {
-                let Some(ttl) = self.expiry.keep(state, session, from) else {
+                let Some(ttl) = self.expiry.keep(state, session, from, out) else {
                     return; // It is asked again.
                 };
                 StoreAnswer::KeptAlive {
@@ -196,8 +205,7 @@ impl StoreLeader {
     }
 
     fn page(&self, state: &Store, prefix: &str, after: Option<&str>) -> Page {
-        let after = after.map(|it| [prefix, it].concat());
-        let entries = state.range(prefix, after.as_deref());
+        let entries = state.range(prefix, after);
         let entries = entries.map(|(key, entry)| (key.clone(), entry.clone()));
         let (entries, is_last) = fill(room(self.frame_budget), entries);
         Page {
@@ -207,7 +215,7 @@ impl StoreLeader {
         }
     }
 
-    /// Handles the departure of a member, which has no session any more.
+    /// Handles the departure of a member: ends the sessions that only this member keeps alive.
     pub fn on_left(&mut self, left: Member, out: &mut Out) {
         self.expiry.on_left(left, out);
     }
@@ -223,7 +231,7 @@ impl StoreLeader {
         });
         for ((_, key), watch) in self.watches.iter() {
             if version(state, key) != watch.known {
-                tell_watched(state, watch.member, key.clone(), out);
+                report_watched(state, watch.member, key.clone(), out);
             }
         }
         self.prefixes.on_tick(state, out);
@@ -256,7 +264,7 @@ fn version(state: &Store, key: &str) -> u64 {
     state.get(key).map_or(0, |it| it.version)
 }
 
-fn tell_watched(state: &Store, to: Member, key: Key, out: &mut Out) {
+fn report_watched(state: &Store, to: Member, key: Key, out: &mut Out) {
     let entry = state.get(&key).cloned();
     let version = state.version();
     notify(

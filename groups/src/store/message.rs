@@ -1,7 +1,6 @@
 //! Requests to a map's leader, and its answers.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 
 use selvedge_core::Span;
 use serde::{Deserialize, Serialize};
@@ -47,8 +46,8 @@ pub enum StoreRequest {
         number: u64,
         /// The beginning of the names.
         prefix: Key,
-        /// The name without the prefix of the entry before the first one; `None` for the first of all.
-        after: Option<String>,
+        /// The name before the first one; `None` for the first of all.
+        after: Option<Key>,
     },
     /// The node watches all entries whose names begin so. Answered by [`StoreAnswer::PrefixChanged`] or
     /// [`StoreAnswer::Compacted`], now and when there is a change; sent again at intervals, for leaders change.

@@ -40,7 +40,7 @@ pub struct Entry {
     pub value: Bytes,
 }
 
-/// The name of a session, which no other session of any map has: the change that began it.
+/// The name of a session, which no other session of this map has: the change that began it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct SessionId {
@@ -256,6 +256,32 @@ pub enum Change {
         /// does nothing.
         term: u64,
     },
+    /// The leader received nothing of some sessions for a while: the next leader counts what is left.
+    Wait {
+        /// The sessions.
+        waits: List<Wait, 1>,
+        /// As in [`Expire`](Self::Expire).
+        term: u64,
+    },
+    /// A session is kept alive after a [`Wait`](Self::Wait).
+    Renew {
+        /// The session.
+        session: SessionId,
+        /// As in [`Expire`](Self::Expire).
+        term: u64,
+    },
+}
+
+/// The time that is left of a session of which a leader received nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub struct Wait {
+    /// The session.
+    pub session: SessionId,
+    /// The number of its decided renewals; with another number it does nothing.
+    pub renewals: u32,
+    /// The time that is left.
+    pub left: Span,
 }
 
 /// The outcome of a change.
@@ -321,6 +347,6 @@ pub enum Outcome {
         /// The number of leaders that did so until now.
         term: u64,
     },
-    /// A session ended, or it had ended, or the change came from a former leader.
-    Expired,
+    /// A session ended, or the time that is left of sessions was noted, or the change came from a former leader.
+    Counted,
 }

@@ -61,6 +61,15 @@ impl Position {
         self.version == 0 && self.after.is_none()
     }
 
+    /// The version up to which the node has all entries that were removed.
+    pub(super) fn complete(&self) -> u64 {
+        let version = match self.after {
+            None => self.version,
+            Some(_) => self.version.saturating_sub(1),
+        };
+        version.max(self.base)
+    }
+
     /// Returns true if this change comes after it.
     pub(super) fn is_before(&self, prefix: &str, version: u64, key: &str) -> bool {
         let is_after = |after: &String| key.strip_prefix(prefix).is_some_and(|it| it > &**after);

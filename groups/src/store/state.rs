@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::operation::appended;
 use crate::store::{
-    Action, Change, Decided, Entry, EntryChange, KEY_MAX, Key, Operation, Outcome, Position,
-    SessionId, Stored, TTL_MAX, TTL_MIN, Transaction,
+    Action, Change, Decided, Entry, KEY_MAX, Key, Operation, Outcome, Position, SessionId, Stored,
+    TTL_MAX, TTL_MIN, Transaction, Wait,
 };
 
 /// The most entries of a map.
@@ -30,6 +30,9 @@ pub const SESSIONS_MAX: usize = 1_024;
 /// The number of removed entries that a map remembers for nodes that watch a prefix.
 pub const REMOVED_MAX: usize = 256;
 
+/// The number of bits of a version that count the changes since the map began anew last.
+const VERSION_BITS: u32 = 32;
+
 /// The last change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Client {
@@ -40,12 +43,26 @@ struct Client {
     used: u64,
 }
 
+/// A session of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Session {
+    /// The time to live.
+    pub ttl: Span,
+    /// The time that is left of it, as far as it is decided: a leader that takes over counts this time.
+    pub left: Span,
+    /// The number of decided renewals.
+    pub renewals: u32,
+}
+
 /// A removed entry that is absent since.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Removed {
     version: u64,
     key: Key,
 }
+
+/// A change: the version of the map, the name of the entry, and its content if it was not removed.
+pub(super) type ChangeRef<'a> = (u64, &'a Key, Option<&'a Entry>);
 
 /// A map from names to bytes, with a version for each entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,13 +78,23 @@ pub struct Store {
     removed: Vec<Removed>,
     /// No entry that was removed after this version was forgotten.
     compacted: u64,
-    /// The sessions, with their times to live.
-    sessions: BTreeMap<SessionId, Span>,
+    sessions: BTreeMap<SessionId, Session>,
     /// The number of leaders that have taken over the sessions.
     term: u64,
 }
 
 impl Store {
+    /// An empty map that begins after so many former ones, whose content is lost: its versions are higher than theirs.
+    #[must_use]
+    pub fn after(before: u64) -> Self {
+        let version = before << VERSION_BITS;
+        Self {
+            version,
+            compacted: version,
+            ..Self::default()
+        }
+    }
+
     /// The number of changes that were done.
     #[must_use]
     pub const fn version(&self) -> u64 {
@@ -97,48 +124,44 @@ impl Store {
         range.take_while(move |(key, _)| key.starts_with(prefix))
     }
 
-    /// The changes of entries whose names begin so since a position: the present content of each entry that was
-    /// changed, and each that was removed, by version and name. `None` if the map has forgotten entries that were
+    /// The changes of entries whose names begin so since a position: each entry that was changed, with its present
+    /// content, and each that was removed, by version and name. `None` if the map has forgotten entries that were
     /// removed since then. O(e log e + log n) with e entries of the prefix.
-    pub(super) fn changes(&self, prefix: &str, since: &Position) -> Option<Vec<EntryChange>> {
-        // A node that has no entry misses no removed one.
-        let removed_since = match since.is_beginning() {
+    pub(super) fn changes(&self, prefix: &str, since: &Position) -> Option<Vec<ChangeRef<'_>>> {
+        // The node has all entries that were removed up to here. One that has no entry misses no removed one.
+        let complete = match since.is_beginning() {
             true => self.version,
-            false => since.version.max(since.base),
+            false => since.complete(),
         };
-        if removed_since < self.compacted {
+        if complete < self.compacted {
             return None;
         }
         let present = self.range(prefix, None);
-        let present = present.filter(|(key, it)| since.is_before(prefix, it.version, key));
-        let present = present.map(|(key, entry)| EntryChange {
-            key: key.clone(),
-            version: entry.version,
-            entry: Some(entry.clone()),
-        });
-        let removed = self.removed.iter().filter(|it| {
-            let is_news = it.version >= removed_since;
-            is_news && it.key.starts_with(prefix) && since.is_before(prefix, it.version, &it.key)
-        });
-        let removed = removed.map(|it| EntryChange {
-            key: it.key.clone(),
-            version: it.version,
-            entry: None,
-        });
-        let mut changes: Vec<EntryChange> = present.chain(removed).collect();
-        changes.sort_unstable_by(|a, b| (a.version, &a.key).cmp(&(b.version, &b.key)));
+        let present = present.map(|(key, entry)| (entry.version, key, Some(entry)));
+        let removed = self.removed.iter().filter(|it| it.version > complete);
+        let removed = removed.filter(|it| it.key.starts_with(prefix));
+        let removed = removed.map(|it| (it.version, &it.key, None));
+        let all = present.chain(removed);
+        let news = all.filter(|(version, key, _)| since.is_before(prefix, *version, key));
+        let mut changes: Vec<ChangeRef<'_>> = news.collect();
+        changes.sort_unstable_by_key(|&(version, key, _)| (version, key));
         Some(changes)
     }
 
-    /// The sessions, with their times to live.
-    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, Span)> {
-        self.sessions.iter().map(|(&session, &ttl)| (session, ttl))
+    /// The sessions.
+    pub fn sessions(&self) -> impl Iterator<Item = (SessionId, Session)> {
+        self.sessions.iter().map(|(&id, &session)| (id, session))
     }
 
-    /// The time to live of a session; `None` if it has ended.
+    /// A session; `None` if it has ended.
     #[must_use]
-    pub fn session(&self, session: SessionId) -> Option<Span> {
+    pub fn session(&self, session: SessionId) -> Option<Session> {
         self.sessions.get(&session).copied()
+    }
+
+    /// The number of sessions.
+    pub(super) fn session_count(&self) -> usize {
+        self.sessions.len()
     }
 
     /// The number of leaders that have taken over the sessions.
@@ -183,7 +206,7 @@ impl Store {
         if !self.has_room(actions) {
             return Stored::Full;
         }
-        let next = self.version + 1;
+        let next = self.version.saturating_add(1);
         for action in actions.iter() {
             self.act(action, next, changed);
         }
@@ -196,7 +219,7 @@ impl Store {
 
     /// Returns true if all of these steps have room together.
     fn has_room(&self, actions: &[Action]) -> bool {
-        let next = self.version + 1;
+        let next = self.version.saturating_add(1);
         // The length of each value after them.
         let mut after = BTreeMap::new();
         for action in actions {
@@ -211,12 +234,12 @@ impl Store {
         let (mut entries, mut bytes) = (self.entries.len(), self.bytes);
         for (key, value) in after {
             if let Some(former) = self.entries.get(&key) {
-                entries -= 1;
-                bytes -= len_of(&key, former);
+                entries = entries.saturating_sub(1);
+                bytes = bytes.saturating_sub(len_of(&key, former));
             }
             if let Some(value) = value {
                 entries += 1;
-                bytes += (key.len() + value) as u64;
+                bytes = bytes.saturating_add((key.len() + value) as u64);
             }
         }
         entries <= ENTRIES_MAX && bytes <= BYTES_MAX as u64
@@ -249,7 +272,8 @@ impl Store {
         self.version = version;
         let former = self.entries.get(&key);
         let former = former.map(|it| (it.created, len_of(&key, it)));
-        self.bytes = self.bytes - former.map_or(0, |it| it.1) + (key.len() + value.len()) as u64;
+        let left = self.bytes.saturating_sub(former.map_or(0, |it| it.1));
+        self.bytes = left.saturating_add((key.len() + value.len()) as u64);
         let created = former.map_or(version, |it| it.0);
         if former.is_none() {
             self.removed.retain(|it| it.key != key);
@@ -270,7 +294,7 @@ impl Store {
             return;
         };
         self.version = version;
-        self.bytes -= len_of(&key, &former);
+        self.bytes = self.bytes.saturating_sub(len_of(&key, &former));
         changed.push(key.clone());
         if self.removed.len() >= REMOVED_MAX {
             self.compacted = self.removed.remove(0).version;
@@ -278,12 +302,36 @@ impl Store {
         self.removed.push(Removed { version, key });
     }
 
-    fn begin(&mut self, session: SessionId, ttl: Span) -> Stored {
-        if self.sessions.len() >= SESSIONS_MAX {
+    fn begin(&mut self, id: SessionId, ttl: Span) -> Stored {
+        let is_full = self.sessions.len() >= SESSIONS_MAX && !self.sessions.contains_key(&id);
+        if is_full {
             return Stored::Full;
         }
-        self.sessions.insert(session, ttl.clamp(TTL_MIN, TTL_MAX));
-        Stored::Begun { session }
+        let ttl = ttl.clamp(TTL_MIN, TTL_MAX);
+        let session = Session {
+            ttl,
+            left: ttl,
+            renewals: 0,
+        };
+        self.sessions.insert(id, session);
+        Stored::Begun { session: id }
+    }
+
+    /// Notes the time that is left of some sessions, if they were not renewed since.
+    fn wait(&mut self, waits: &[Wait]) {
+        for wait in waits {
+            let session = self.sessions.get_mut(&wait.session);
+            if let Some(session) = session.filter(|it| it.renewals == wait.renewals) {
+                session.left = session.left.min(wait.left);
+            }
+        }
+    }
+
+    fn renew(&mut self, session: SessionId) {
+        if let Some(session) = self.sessions.get_mut(&session) {
+            session.left = session.ttl;
+            session.renewals = session.renewals.wrapping_add(1);
+        }
     }
 
     /// Ends a session and removes its entries. O(n).
@@ -294,7 +342,7 @@ impl Store {
         let owned = self.entries.iter();
         let owned = owned.filter(|(_, it)| it.session == Some(session));
         let owned: Vec<Key> = owned.map(|(key, _)| key.clone()).collect();
-        let next = self.version + 1;
+        let next = self.version.saturating_add(1);
         for key in owned {
             self.remove(&key, next, changed);
         }
@@ -388,11 +436,25 @@ impl selvedge_replica::State for Store {
                 let term = self.term;
                 Outcome::TakenOver { by, term }
             }
-            Change::Expire { session, term } => {
-                if term == self.term {
-                    self.end(session, &mut changed);
-                }
-                Outcome::Expired
+            // A leader that was followed by another one ends no session.
+            Change::Expire { term, .. }
+            | Change::Wait { term, .. }
+            | Change::Renew { term, .. }
+                if term != self.term =>
+            {
+                Outcome::Counted
+            }
+            Change::Expire { session, .. } => {
+                self.end(session, &mut changed);
+                Outcome::Counted
+            }
+            Change::Wait { ref waits, .. } => {
+                self.wait(waits);
+                Outcome::Counted
+            }
+            Change::Renew { session, .. } => {
+                self.renew(session);
+                Outcome::Counted
             }
         };
         Decided { outcome, changed }

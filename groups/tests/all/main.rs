@@ -34,6 +34,7 @@ mod store;
 mod store_histories;
 mod store_model;
 mod store_parts;
+mod store_sessions;
 mod storing;
 mod uniform;
 mod weights;

@@ -2,7 +2,7 @@
 //! change and do not notice, and what a former one proposed is decided later or never.
 //!
 //! At each moment a session is alive of which a node knows that. A node that watches a prefix has its content at each
-//! version that it is told. At the end, when leaders stay and messages get through, sessions that no node keeps
+//! version that a report names. At the end, when leaders stay and messages get through, sessions that no node keeps
 //! alive have ended, others have not, and all nodes have the latest content.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +60,8 @@ struct Totals {
     sessions: usize,
     kept: usize,
     expired: usize,
+    waits: usize,
+    renewals: usize,
     reports: usize,
     compactions: usize,
     leaders: usize,
@@ -69,6 +71,8 @@ struct World {
     choices: Choices,
     now: u64,
     loss: u64,
+    /// Leaders change often, or sessions are long.
+    is_hasty: bool,
     log: Vec<Change>,
     state: Store,
     /// The content of the prefix at each version.
@@ -98,8 +102,10 @@ impl World {
             ticket: 0,
         });
         let nodes = nodes.collect();
+        let is_hasty = choices.percent(50);
         let mut world = Self {
             choices,
+            is_hasty,
             now: 1_000,
             loss: 20,
             log: Vec::new(),
@@ -308,6 +314,8 @@ impl World {
         if matches!(change, Change::Expire { .. }) {
             self.totals.expired += before - self.state.sessions().count();
         }
+        self.totals.waits += usize::from(matches!(change, Change::Wait { .. }));
+        self.totals.renewals += usize::from(matches!(change, Change::Renew { .. }));
         let of_prefix = self.state.range(PREFIX, None);
         let content = of_prefix
             .map(|(key, it)| (key.clone(), it.clone()))
@@ -453,7 +461,8 @@ impl World {
         let at = self.choices.below(NODES) as usize;
         match self.choices.below(30) {
             0 => {
-                let ttl = Span::millis(1_000 + self.choices.below(4_000));
+                let longest = if self.is_hasty { 4_000 } else { 20_000 };
+                let ttl = Span::millis(1_000 + self.choices.below(longest));
                 self.change(at, Operation::BeginSession { ttl });
             }
             1 => {
@@ -473,7 +482,7 @@ impl World {
                     self.nodes[at].kept.insert(session);
                 }
             }
-            4 => self.elect(),
+            4 if self.is_hasty || self.choices.percent(15) => self.elect(),
             5 => {
                 let behind = self.choices.below(self.leaders.len() as u64) as usize;
                 self.follow(behind);
@@ -487,7 +496,10 @@ impl World {
                 self.away = (at, self.now + self.choices.below(20_000));
                 self.remove_many();
             }
-            8..14 => {
+            8 if self.choices.percent(30) => {
+                self.away = (at, self.now + self.choices.below(15_000));
+            }
+            9..14 => {
                 let operation = self.any_operation();
                 self.change(at, operation);
             }
@@ -518,14 +530,14 @@ impl World {
     }
 
     fn run(&mut self) {
-        for _ in 0..600 {
+        for _ in 0..800 {
             self.act();
             self.step();
         }
         // Calm: the present leader stays.
         self.loss = 0;
         self.leaders.drain(..self.leaders.len() - 1);
-        for _ in 0..600 {
+        for _ in 0..900 {
             self.step();
             self.decide();
             self.decide();
@@ -560,6 +572,8 @@ fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
         totals.sessions += of.sessions;
         totals.kept += of.kept;
         totals.expired += of.expired;
+        totals.waits += of.waits;
+        totals.renewals += of.renewals;
         totals.reports += of.reports;
         totals.compactions += of.compactions;
         totals.leaders += of.leaders;
@@ -567,5 +581,6 @@ fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
     println!("{totals:?}");
     assert!(totals.sessions > 100 && totals.kept > 1_000, "{totals:?}");
     assert!(totals.expired > 100 && totals.reports > 1_000, "{totals:?}");
+    assert!(totals.waits > 50 && totals.renewals > 5, "{totals:?}");
     assert!(totals.compactions > 5, "{totals:?}");
 }

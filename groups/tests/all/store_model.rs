@@ -164,6 +164,7 @@ impl Model {
                 }
                 None
             }
+            Change::Wait { .. } | Change::Renew { .. } => None,
         }
     }
 }
@@ -248,7 +249,7 @@ proptest! {
             let decided = store.apply(&change);
             let stored = match decided.outcome {
                 Outcome::Asked { stored, .. } => Some(stored),
-                Outcome::TakenOver { .. } | Outcome::Expired => None,
+                Outcome::TakenOver { .. } | Outcome::Counted => None,
             };
             prop_assert_eq!(stored, model.apply(&change));
             prop_assert_eq!(store.version(), model.version);

@@ -25,6 +25,7 @@ mod node;
 mod props;
 mod routine_leader;
 mod routines;
+mod sessions;
 mod settings;
 mod site;
 mod sleeping;

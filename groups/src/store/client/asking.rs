@@ -1,7 +1,6 @@
 //! A node's requests to one map.
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, BoundedQueue, Time};
@@ -11,8 +10,8 @@ use super::keeping::Sessions;
 use super::{ask, report};
 use crate::GroupId;
 use crate::store::{
-    ClientEffect, Entry, Key, Operation, StoreAnswer, StoreCommand, StoreEvent, StoreReject,
-    StoreRequest, Stored,
+    ClientEffect, Entry, Key, Operation, SessionId, StoreAnswer, StoreCommand, StoreEvent,
+    StoreReject, StoreRequest, Stored,
 };
 
 /// The number of ticks after which a watch is requested again, also where nothing is missing.
@@ -33,7 +32,7 @@ struct Waiting {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Question {
     Get { key: Key },
-    List { prefix: Key, after: Option<String> },
+    List { prefix: Key, after: Option<Key> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -114,9 +113,6 @@ impl Asking {
                 prefix,
                 after,
             } => {
-                // A name outside of the prefix sorts before it, or after all of it.
-                let after =
-                    after.map(|it| it.strip_prefix(&*prefix).map_or(it.clone(), String::from));
                 self.question(ticket, Question::List { prefix, after }, out)?;
             }
             StoreCommand::Watch(key) => {
@@ -146,7 +142,8 @@ impl Asking {
                 }
             }
             StoreCommand::KeepAlive(session) => {
-                if self.sessions() >= usize::from(self.limit) {
+                let is_new = !self.sessions.contains(session);
+                if is_new && self.sessions() >= usize::from(self.limit) {
                     return Err(full);
                 }
                 if let Some(request) = self.sessions.keep(now, session) {
@@ -271,11 +268,7 @@ impl Asking {
             }
             StoreAnswer::KeptAlive {
                 session, ttl: None, ..
-            } => {
-                if self.sessions.on_over(session) {
-                    report(self.map, StoreEvent::SessionOver { session }, out);
-                }
-            }
+            } => self.on_over(session, out),
             StoreAnswer::Known | StoreAnswer::Refused => {} // Waiting requests are sent again.
         }
     }
@@ -287,13 +280,22 @@ impl Asking {
         self.number += 1;
         let ticket = done.ticket;
         report(self.map, StoreEvent::Changed { ticket, stored }, out);
-        if let (Operation::BeginSession { ttl }, Stored::Begun { session }) =
-            (&done.operation, stored)
-            && let Some(until) = self.sessions.begin(session, self.asked, *ttl)
-        {
-            report(self.map, StoreEvent::SessionKept { session, until }, out);
+        match (done.operation, stored) {
+            (Operation::BeginSession { ttl }, Stored::Begun { session }) => {
+                if let Some(until) = self.sessions.begin(session, self.asked, ttl) {
+                    report(self.map, StoreEvent::SessionKept { session, until }, out);
+                }
+            }
+            (Operation::EndSession(session), Stored::Done { .. }) => self.on_over(session, out),
+            _ => {}
         }
         self.ask_first(now, out);
+    }
+
+    fn on_over(&mut self, session: SessionId, out: &mut Out) {
+        if self.sessions.on_over(session) {
+            report(self.map, StoreEvent::SessionOver { session }, out);
+        }
     }
 
     fn on_watched(&mut self, key: Key, version: u64, entry: Option<Entry>, out: &mut Out) {

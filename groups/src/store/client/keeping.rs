@@ -12,6 +12,9 @@ const DRIFT: u64 = 8;
 /// The number of requests within a time to live.
 const REQUESTS: u64 = 3;
 
+/// The longest time between requests: a leader that receives nothing for longer has that decided.
+const LONGEST: Span = Span::secs(15);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Keeping {
     /// Its time to live; `None` before an answer.
@@ -26,19 +29,26 @@ struct Keeping {
 
 /// The sessions of one map that a node keeps alive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Sessions(BoundedMap<SessionId, Keeping>);
+pub(super) struct Sessions {
+    kept: BoundedMap<SessionId, Keeping>,
+    /// The number of the last request. It is not used again, so no late answer is taken for that to a later one.
+    last: u64,
+}
 
 impl Sessions {
     pub(super) const fn new(limit: usize) -> Self {
-        Self(BoundedMap::new(limit))
+        Self {
+            kept: BoundedMap::new(limit),
+            last: 0,
+        }
     }
 
     pub(super) const fn len(&self) -> usize {
-        self.0.len()
+        self.kept.len()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.kept.is_empty()
     }
 
     /// Keeps a session alive that was asked for at this time. Returns the time until which it lives.
@@ -49,32 +59,38 @@ impl Sessions {
             sent: asked,
             is_answered: true,
         };
-        self.0.insert(session, keeping).ok()?;
+        self.kept.insert(session, keeping).ok()?;
         Some(lives_until(asked, ttl))
     }
 
     /// Keeps a session alive that began elsewhere. Returns the first request, if it is not kept alive already.
     pub(super) fn keep(&mut self, now: Time, session: SessionId) -> Option<StoreRequest> {
-        if self.0.contains(&session) {
+        if self.kept.contains(&session) {
             return None;
         }
+        let number = self.last + 1;
         let keeping = Keeping {
             ttl: None,
-            number: 1,
+            number,
             sent: now,
             is_answered: false,
         };
-        self.0.insert(session, keeping).ok()?;
-        Some(StoreRequest::KeepAlive { number: 1, session })
+        self.kept.insert(session, keeping).ok()?;
+        self.last = number;
+        Some(StoreRequest::KeepAlive { number, session })
+    }
+
+    pub(super) fn contains(&self, session: SessionId) -> bool {
+        self.kept.contains(&session)
     }
 
     pub(super) fn stop(&mut self, session: SessionId) {
-        self.0.remove(&session);
+        self.kept.remove(&session);
     }
 
     /// Handles an answer, and returns the time until which the session lives; `None` if it is late.
     pub(super) fn on_kept(&mut self, session: SessionId, number: u64, ttl: Span) -> Option<Time> {
-        let keeping = self.0.get_mut(&session)?;
+        let keeping = self.kept.get_mut(&session)?;
         if keeping.number != number || keeping.is_answered {
             return None;
         }
@@ -85,17 +101,17 @@ impl Sessions {
 
     /// Handles the end of a session. Returns true if it is kept alive here.
     pub(super) fn on_over(&mut self, session: SessionId) -> bool {
-        self.0.remove(&session).is_some()
+        self.kept.remove(&session).is_some()
     }
 
     /// The requests that are due.
     pub(super) fn on_tick(&mut self, now: Time) -> Vec<StoreRequest> {
-        let mut due = Vec::new();
-        self.0.retain(|&session, it| {
-            let is_due = |ttl: Span| now.since(it.sent) >= Span(ttl.0 / REQUESTS);
+        let (mut due, mut last) = (Vec::new(), self.last);
+        self.kept.retain(|&session, it| {
+            let is_due = |ttl: Span| now.since(it.sent) >= LONGEST.min(Span(ttl.0 / REQUESTS));
             if it.is_answered && it.ttl.is_some_and(is_due) {
-                it.number += 1;
-                (it.sent, it.is_answered) = (now, false);
+                last += 1;
+                (it.number, it.sent, it.is_answered) = (last, now, false);
             }
             if !it.is_answered {
                 let number = it.number;
@@ -103,6 +119,7 @@ impl Sessions {
             }
             true
         });
+        self.last = last;
         due
     }
 }

@@ -5,29 +5,50 @@
 //!
 //! - the leader answers as the one that a quorum follows: it reads the state after the request;
 //! - no leader but the one that answers ends sessions. A leader takes the sessions over by a decided change, and
-//!   counts each anew from there. What a former one proposes is void from then on.
+//!   counts each from there: the time that is left by decision. What a former one proposes is void from then on;
+//! - that time is the whole time to live, or the leader does not answer before that is decided again.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use selvedge_core::{Member, Span};
 
-use crate::store::{Change, Decided, LeaderEffect, Outcome, SessionId, Store, Stored};
+use crate::store::state::Session;
+use crate::store::{Change, Decided, LeaderEffect, Outcome, SessionId, Store, Stored, Wait};
 
 type Out = Vec<LeaderEffect>;
+
+/// The number of ticks after which a proposal is repeated that was refused or lost.
+const REPEAT: u8 = 8;
+
+/// The most sessions in one decision: they fit into the shortest frame with maps.
+const WAITS: usize = 4;
+
+/// The shortest and the longest time without news of a session after which the time that is left is decided.
+const SILENCE: (Span, Span) = (Span::secs(5), Span::secs(30));
+
+/// The nodes that keep a session alive, as far as this leader knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Keeper {
+    None,
+    One(Member),
+    /// Several nodes: none of them ends it by leaving.
+    Several,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Alive {
     /// The time that is left.
     left: Span,
-    /// The number of ticks since it ran out.
+    /// The time since a request, or since a proposal to note it.
+    silent: Span,
+    /// The number of renewals in the last proposal to note the time that is left: it may be decided as long as
+    /// that is the present number.
+    noted: Option<u32>,
+    /// The number of ticks since the time ran out.
     overdue: u8,
-    /// The node that kept it alive last.
-    by: Option<Member>,
+    by: Keeper,
 }
-
-/// The number of ticks after which a proposal is repeated that was refused or lost.
-const REPEAT: u8 = 8;
 
 /// The sessions of a leader.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +77,7 @@ impl Expiry {
 
     /// Takes the sessions over, if there are any.
     pub(super) fn take_over(&mut self, state: &Store, out: &mut Out) {
-        if self.term.is_some() || state.sessions().next().is_none() {
+        if self.term.is_some() || state.session_count() == 0 {
             return;
         }
         if self.waiting == 0 {
@@ -65,10 +86,12 @@ impl Expiry {
         self.waiting = (self.waiting + 1) % REPEAT;
     }
 
-    fn alive(&self, ttl: Span, by: Option<Member>) -> Alive {
+    fn alive(&self, left: Span, by: Keeper) -> Alive {
         Alive {
             // The present tick is no whole one.
-            left: ttl + self.tick,
+            left: left + self.tick,
+            silent: Span::ZERO,
+            noted: None,
             overdue: 0,
             by,
         }
@@ -79,7 +102,8 @@ impl Expiry {
             Outcome::TakenOver { by, term } if by == self.me => {
                 self.term = Some(term);
                 let all = state.sessions();
-                self.alive = all.map(|(id, ttl)| (id, self.alive(ttl, None))).collect();
+                let all = all.map(|(id, it)| (id, self.alive(it.left, Keeper::None)));
+                self.alive = all.collect();
             }
             Outcome::TakenOver { .. } => {
                 (self.term, self.waiting) = (None, 0);
@@ -91,20 +115,22 @@ impl Expiry {
                 by,
                 ..
             } => self.on_begun(state, session, by, out),
-            Outcome::Asked { .. } | Outcome::Expired => {
-                self.alive.retain(|&it, _| state.session(it).is_some());
+            Outcome::Asked { .. } | Outcome::Counted => {
+                if self.alive.len() > state.session_count() {
+                    self.alive.retain(|&it, _| state.session(it).is_some());
+                }
             }
         }
     }
 
-    fn on_begun(&mut self, state: &Store, session: SessionId, by: Member, out: &mut Out) {
+    fn on_begun(&mut self, state: &Store, id: SessionId, by: Member, out: &mut Out) {
         // A change that is decided again may name a session that has ended.
-        let Some(ttl) = state.session(session) else {
+        let Some(session) = state.session(id) else {
             return;
         };
         if self.term.is_some() {
-            let alive = self.alive(ttl, Some(by));
-            self.alive.entry(session).or_insert(alive);
+            let alive = self.alive(session.ttl, Keeper::One(by));
+            self.alive.entry(id).or_insert(alive);
         }
         self.take_over(state, out);
     }
@@ -114,52 +140,98 @@ impl Expiry {
     pub(super) fn keep(
         &mut self,
         state: &Store,
-        session: SessionId,
+        id: SessionId,
         by: Member,
+        out: &mut Out,
     ) -> Option<Option<Span>> {
-        let Some(ttl) = state.session(session) else {
+        let Some(session) = state.session(id) else {
             return Some(None);
         };
-        self.term.filter(|it| *it == state.term())?;
-        let renewed = self.alive(ttl, Some(by));
-        let alive = self.alive.get_mut(&session)?;
-        if alive.left == Span(0) {
+        let term = self.term.filter(|it| *it == state.term())?;
+        let whole = self.alive(session.ttl, Keeper::None);
+        let alive = self.alive.get_mut(&id)?;
+        let by = alive.by.with(by)?;
+        if alive.left == Span::ZERO {
             return None; // Its end may be decided.
         }
-        *alive = renewed;
-        Some(Some(ttl))
+        if session.left < session.ttl || alive.noted == Some(session.renewals) {
+            // The next leader would count too little. The node asks again.
+            out.push(LeaderEffect::Propose(Change::Renew { session: id, term }));
+            return None;
+        }
+        *alive = Alive { by, ..whole };
+        Some(Some(session.ttl))
     }
 
-    /// Ends the sessions of which nothing was received for their time to live.
+    /// Ends the sessions of which nothing was received for their time to live, and has the time decided that is left of
+    /// others.
     pub(super) fn on_tick(&mut self, state: &Store, out: &mut Out) {
         self.take_over(state, out);
-        for alive in self.alive.values_mut() {
-            alive.left = Span(alive.left.0.saturating_sub(self.tick.0));
-        }
-        self.expire(out);
-    }
-
-    /// Ends the sessions that this node, which has left, kept alive.
-    pub(super) fn on_left(&mut self, left: Member, out: &mut Out) {
-        let is_its = |by: Member| by == left || left.supersedes(by);
-        for alive in self.alive.values_mut() {
-            if alive.by.is_some_and(is_its) {
-                alive.left = Span(0);
-            }
-        }
-        self.expire(out);
-    }
-
-    fn expire(&mut self, out: &mut Out) {
         let Some(term) = self.term else {
             return;
         };
-        let overdue = self.alive.iter_mut().filter(|it| it.1.left == Span(0));
-        for (&session, alive) in overdue {
-            if alive.overdue == 0 {
-                out.push(LeaderEffect::Propose(Change::Expire { session, term }));
+        let tick = self.tick;
+        let mut waits = Vec::new();
+        for (&session, alive) in &mut self.alive {
+            alive.left = Span(alive.left.0.saturating_sub(tick.0));
+            alive.silent = alive.silent + tick;
+            if alive.left == Span::ZERO {
+                alive.expire(session, term, out);
+            } else if let Some(found) = state.session(session)
+                && alive.silent >= silence(&found)
+            {
+                let (renewals, left) = (found.renewals, alive.left);
+                (alive.silent, alive.noted) = (Span::ZERO, Some(renewals));
+                waits.push(Wait {
+                    session,
+                    renewals,
+                    left,
+                });
             }
-            alive.overdue = (alive.overdue + 1) % REPEAT;
         }
+        for some in waits.chunks(WAITS) {
+            let waits = some.iter().copied().collect();
+            out.push(LeaderEffect::Propose(Change::Wait { waits, term }));
+        }
+    }
+
+    /// Ends the sessions that only this node, which has left, keeps alive.
+    pub(super) fn on_left(&mut self, left: Member, out: &mut Out) {
+        let Some(term) = self.term else {
+            return;
+        };
+        let is_its = |by| matches!(by, Keeper::One(by) if by == left || left.supersedes(by));
+        for (&session, alive) in self.alive.iter_mut().filter(|it| is_its(it.1.by)) {
+            if alive.left > Span::ZERO {
+                alive.left = Span::ZERO;
+                alive.expire(session, term, out);
+            }
+        }
+    }
+}
+
+/// The time without a request after which what is left of a session is decided.
+fn silence(session: &Session) -> Span {
+    Span(session.ttl.0 / 2).clamp(SILENCE.0, SILENCE.1)
+}
+
+impl Keeper {
+    /// Adds a node that keeps a session alive; `None` for a life that has ended.
+    fn with(self, by: Member) -> Option<Self> {
+        match self {
+            Self::None => Some(Self::One(by)),
+            Self::One(former) if former.supersedes(by) => None,
+            Self::One(former) if former.id == by.id => Some(Self::One(by)),
+            Self::One(_) | Self::Several => Some(Self::Several),
+        }
+    }
+}
+
+impl Alive {
+    fn expire(&mut self, session: SessionId, term: u64, out: &mut Out) {
+        if self.overdue == 0 {
+            out.push(LeaderEffect::Propose(Change::Expire { session, term }));
+        }
+        self.overdue = (self.overdue + 1) % REPEAT;
     }
 }

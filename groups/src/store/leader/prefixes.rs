@@ -7,7 +7,7 @@ use selvedge_core::{BoundedMap, Member, NodeId};
 
 use super::{LIMIT, PATIENCE, notify, refuse, room};
 use crate::store::page::fill;
-use crate::store::{Changes, Key, LeaderEffect, Position, Store, StoreAnswer};
+use crate::store::{Changes, EntryChange, Key, LeaderEffect, Position, Store, StoreAnswer};
 
 type Out = Vec<LeaderEffect>;
 
@@ -79,17 +79,20 @@ impl Prefixes {
     }
 
     pub(super) fn on_unwatch(&mut self, from: Member, watch: u64) {
-        self.watches.remove(&(from.id, watch));
+        let place = (from.id, watch);
+        if self.watches.get(&place).is_some_and(|it| it.member == from) {
+            self.watches.remove(&place);
+        }
     }
 
     pub(super) fn on_applied(&mut self, state: &Store, changed: &[Key], out: &mut Out) {
         let room = room(self.frame_budget);
         self.watches.retain(|&(_, watch), it| {
             let is_news = changed.iter().any(|key| key.starts_with(&*it.prefix));
-            if is_news {
-                it.send(state, watch, room, out);
-            } else if !it.is_behind {
-                it.advance(state.version());
+            match (it.is_behind, is_news) {
+                (true, _) => {} // It gets the rest when it has what was sent.
+                (false, true) => it.send(state, watch, room, out),
+                (false, false) => it.advance(state.version()),
             }
             true
         });
@@ -124,6 +127,13 @@ impl PrefixWatch {
             return notify(self.member, StoreAnswer::Compacted { watch, number }, out);
         };
         let version = state.version();
+        let changes = changes
+            .into_iter()
+            .map(|(version, key, entry)| EntryChange {
+                key: key.clone(),
+                version,
+                entry: entry.cloned(),
+            });
         let (changes, is_last) = fill(room, changes);
         self.is_behind = !changes.is_empty();
         if !self.is_behind {
