@@ -496,10 +496,12 @@ impl World {
                 self.away = (at, self.now + self.choices.below(20_000));
                 self.remove_many();
             }
-            8 if self.choices.percent(30) => {
+            8 | 9 if self.choices.percent(30) => {
+                let owner = self.nodes.iter().position(|it| !it.kept.is_empty());
+                let at = owner.unwrap_or(at);
                 self.away = (at, self.now + self.choices.below(15_000));
             }
-            9..14 => {
+            10..15 => {
                 let operation = self.any_operation();
                 self.change(at, operation);
             }
