@@ -88,7 +88,12 @@ async fn answer(node: &Handle, held: &Held, command: &str) -> Answer {
 async fn put(node: &Handle, map: &str, key: &str, value: &str) -> Answer {
     Ok(match node.map(map).put(key, value.as_bytes()).await? {
         Stored::Done { version } => format!("version {version}"),
-        refused @ (Stored::Mismatch { .. } | Stored::Full | Stored::Over) => format!("{refused:?}"),
+        refused @ (Stored::Mismatch { .. }
+        | Stored::Otherwise { .. }
+        | Stored::Begun { .. }
+        | Stored::NoSession
+        | Stored::Full
+        | Stored::Over) => format!("{refused:?}"),
     })
 }
 
