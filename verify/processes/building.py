@@ -38,14 +38,18 @@ class Node:
         self.has_joined = threading.Event()
         self.lock = threading.Lock()
         self.questions = {}
+        # The reports of each light that sleeps to this process, less its commands to it.
+        self.reports = {}
 
     def start(self, *options):
         """Starts it from its folder, with these options beside its own."""
         building = self.building
         command = [building.program, "--id", self.id, "--nodes", building.count, "--failures", building.failures,
                    "--listen", building.address(self.id), "--state", self.state, "--epoch", building.epoch,
+                   "--batteries", ",".join(str(it) for it in building.batteries),
                    *self.options, *options, "--join", *(building.address(it.id) for it in building.nodes)]
         self.lines = []
+        self.reports = {}
         self.has_joined.clear()
         # Python ignores SIGXFSZ, and so does the node then: a write beyond the limit is an error.
         self.process = subprocess.Popen([str(it) for it in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -73,9 +77,11 @@ class Node:
         if line == "joined":
             self.has_joined.set()
         elif answer == "begun anew":
-            self.building.begun.add(command)
-        elif command in ("lamp", "bell", "doorbell") or command.startswith("light "):
+            self.building.begun.add(command.removeprefix("group "))
+        elif command in ("lamp", "bell", "chime", "doorbell", "timer") or command.startswith("light "):
             self.building.acted(command, answer)
+            if command in self.building.asleep and (answer.startswith("asked") or self.report(command, -1) < 0):
+                self.building.unasked.append(f"node {self.id}: {line}")
         else:
             with self.lock:
                 question = self.questions.pop(command, None)
@@ -95,11 +101,23 @@ class Node:
             question.end(None)
         return question
 
+    def report(self, light, more):
+        with self.lock:
+            self.reports[light] = self.reports.get(light, 0) + more
+            return self.reports[light]
+
     def joins(self, seconds):
         return self.has_joined.wait(seconds)
 
     def is_up(self):
         return self.has_joined.is_set() and self.process.poll() is None
+
+    def groups(self, seconds):
+        """The ids of the groups in which it is, `None` without an answer."""
+        return listed(self.ask("holds").wait(seconds))
+
+    def has_battery(self):
+        return self.id in self.building.batteries
 
     def kill(self):
         """Kills its process. Returns when all of its output is read, and its port is free."""
@@ -145,6 +163,10 @@ class Node:
         return status == 1 and any(words in line for line in self.lines)
 
 
+def listed(answer):
+    return None if answer is None else set(answer.removeprefix("no group").split())
+
+
 class Building:
     """All nodes, and the devices that they control together."""
 
@@ -153,14 +175,18 @@ class Building:
         self.count, self.failures, self.epoch = count, failures, epoch
         # A subnet of loopback for each run, so that runs beside each other do not meet.
         self.subnet = f"127.{os.getpid() // 250 % 250 + 1}.{os.getpid() % 250 + 1}"
+        self.batteries = [count - 1, count]
         self.nodes = []
         self.nodes.extend(Node(self, it + 1) for it in range(count))
         self.latest = count
         self.lock = threading.Lock()
-        # The times that each command to a device was carried out, by its number.
-        self.commands = {"lamp": {}, "bell": {}}
-        self.reports = {}
-        # The groups of devices and routines that began anew.
+        # The value and the times of each command that was carried out, by its device and number.
+        self.commands = {}
+        # The lights that sleep, and lines of nodes to which one had not reported.
+        self.asleep, self.unasked = set(), []
+        # The reports of the doorbell's runs, and the times at which the timer's began.
+        self.reports, self.timed = {}, {}
+        # The ids of groups that began anew.
         self.begun = set()
 
     def address(self, identity):
@@ -184,10 +210,10 @@ class Building:
         for node in nodes:
             node.await_end()
 
-    def holders(self, name, seconds):
-        """The nodes that are in the group of the doorbell or of a map, as far as they know."""
-        asked = [(it, it.ask(f"holds {name}")) for it in self.up()]
-        return [it for it, question in asked if question.wait(seconds) == "yes"]
+    def holdings(self, seconds):
+        """The ids of the groups in which each node is, as far as it knows."""
+        asked = [(it, it.ask("holds")) for it in self.up()]
+        return {it: listed(question.wait(seconds)) or set() for it, question in asked}
 
     def await_quiet(self):
         """Waits for a time in which no group changes over: from 60% of an epoch on."""
@@ -201,7 +227,19 @@ class Building:
             if device == "doorbell":
                 run, report = re.match(r"run (\d+): (.*)", text).groups()
                 self.reports[int(run)] = report
-            else:
-                number = int(re.search(r"command (\d+)", text).group(1))
-                times = self.commands.setdefault(device, {})
-                times[number] = times.get(number, 0) + 1
+            elif device == "timer":
+                run, moment = re.match(r"run (\d+) at (.*)", text).groups()
+                # Another leader may report it later.
+                self.timed.setdefault(int(run), float(moment))
+            elif command := re.match(r"(.*) \(command (\d+)\)", text):
+                value, number = command.groups()
+                _, times = self.of(device).get(int(number), (value, 0))
+                self.of(device)[int(number)] = value, times + 1
+
+    def of(self, device):
+        return self.commands.setdefault(device, {})
+
+    def values(self, device):
+        """The values of the commands to a device, in their order."""
+        with self.lock:
+            return [value for _, (value, _) in sorted(self.of(device).items())]

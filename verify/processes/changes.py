@@ -1,11 +1,25 @@
 """A client of the building's site, with the checks of each change."""
 
+import itertools
 import time
 
 from clients import ANSWER
 
-# The devices that the doorbell needs.
-FIRST = [101, 102]
+
+class Light:
+    """A light with a routine of its own, by which it is switched to its value."""
+
+    def __init__(self, number, is_asleep=False):
+        self.number, self.is_asleep = number, is_asleep
+        self.name = f"light {number}"
+        # The values to which its routine has switched it, the present one last. No two are alike.
+        self.values = ["on"]
+        self.metres = 0
+        # The number of its commands when it was last found to be removed.
+        self.before = None
+
+    def listed(self):
+        return f"{self.number}: {self.values[-1]} at {self.metres} m" + (", asleep" if self.is_asleep else "")
 
 
 class Site:
@@ -17,22 +31,44 @@ class Site:
         self.generation = 0
         self.nodes = [it.id for it in building.nodes]
         # In the order in which they came.
-        self.lights = []
-        self.next_light = 103
-        # The times that each light was switched on before it was removed.
-        self.removed = {}
+        self.lights, self.removed = [], []
+        self.next_light = 104
+        self.edits = itertools.cycle([self.set, self.move])
         self.ids = 0
         self.command, self.asked = None, None
 
     def add(self):
         """Adds a light, and does not wait."""
-        self.change(f"add {self.new_light()}")
+        self.change(f"add {self.new_light().number}")
+
+    def add_asleep(self):
+        """Adds a light that sleeps, and does not wait."""
+        light = self.new_light(is_asleep=True)
+        self.building.asleep.add(light.name)
+        self.change(f"add {light.number} asleep")
 
     def remove(self):
         """Removes a light, and does not wait."""
         light = self.lights.pop(0)
-        self.removed[light] = None
-        self.change(f"remove {light}")
+        self.removed.append(light)
+        self.change(f"remove {light.number}")
+
+    def edit(self):
+        """Changes the routine of a light, or its place, and does not wait."""
+        next(self.edits)()
+
+    def set(self):
+        for light in self.lights:
+            # A run that is under way ends by the definition with which it began.
+            self.switch(light)
+        light = self.rng.choice(self.lights)
+        light.values.append(f"level-{len(light.values)}")
+        self.change(f"set {light.number} {light.values[-1]}")
+
+    def move(self):
+        light = self.rng.choice(self.lights)
+        light.metres += 1
+        self.change(f"move {light.number} {light.metres}")
 
     def enter(self, node):
         """Adds a node, and does not wait."""
@@ -46,14 +82,14 @@ class Site:
 
     def file(self):
         """The options of a later site with one more light. Routines have their numbers in it as long as no light
-        was removed."""
+        was removed, and the site is as it was if no light was changed."""
         self.generation += 4
         self.new_light()
-        lights = ",".join(str(it) for it in self.lights)
+        lights = ",".join(str(it.number) for it in self.lights)
         return "--generation", self.generation, "--lights", lights
 
-    def new_light(self):
-        self.lights.append(self.next_light)
+    def new_light(self, is_asleep=False):
+        self.lights.append(Light(self.next_light, is_asleep))
         self.next_light += 1
         return self.lights[-1]
 
@@ -75,15 +111,19 @@ class Site:
         return self.asked.answer == self.expected()
 
     def expected(self):
-        return f"generation {self.generation}, nodes {sorted(self.nodes)}, devices {FIRST + sorted(self.lights)}"
+        lights = "; ".join(it.listed() for it in sorted(self.lights, key=lambda it: it.number))
+        return f"generation {self.generation}, nodes {sorted(self.nodes)}, lights {lights}"
 
     def settle(self):
-        """Waits until the change is made, all nodes list it, and all lights can be switched on."""
+        """Waits until the last change is made, all nodes list it, and all lights can be switched on."""
         end = time.monotonic() + self.patience
-        while not self.is_made() and time.monotonic() < end:
-            self.asked.wait(ANSWER)
-            self.ask()
-        self.checks.that("a change of the site is decided", self.is_made(), f"{self.command}: {self.asked.answer}")
+        if self.command:
+            while (self.asked is None or not self.is_made()) and time.monotonic() < end:
+                if self.asked:
+                    self.asked.wait(ANSWER)
+                self.ask()
+            self.checks.that("a change of the site is decided", self.is_made(), f"{self.command}: {self.asked.answer}")
+            self.command = None
         self.compare()
 
     def compare(self):
@@ -103,15 +143,38 @@ class Site:
             self.refuse(light)
 
     def use(self, light, end):
-        """Waits until a light is switched on by a run of its routine."""
+        """Waits until a light is switched by a run of its present routine."""
         before, answer = self.times(light), None
         while self.times(light) == before and time.monotonic() < end:
             answer = self.switch(light).wait(ANSWER)
+            if light.is_asleep:
+                # A command that does not wait has time to arrive.
+                time.sleep(0.2)
             until = time.monotonic() + (ANSWER if answer == "triggered" else 0)
             # A run whose leader is killed may end without the light.
             while self.times(light) == before and time.monotonic() < until:
+                if light.is_asleep:
+                    self.wake(light)
                 time.sleep(0.05)
-        self.checks.that("a light is switched on by its routine", self.times(light) > before, f"{light}: {answer}")
+        self.checks.that("a light is switched by its routine", self.times(light) > before, f"{light.listed()}: {answer}")
+        values = self.building.values(light.name)
+        order = [light.values.index(it) for it in values]
+        self.checks.that("no run of a routine from before a change follows one from after it", order == sorted(order),
+                         f"{light.listed()}: {values}")
+        if light.is_asleep:
+            unasked = self.building.unasked
+            self.checks.that("a light that sleeps is not asked, and gets one command each time it wakes", not unasked,
+                             unasked)
+
+    def wake(self, light):
+        """A light that sleeps reports to all nodes. One of them takes the report, and gives it a command."""
+        asked = []
+        for node in self.building.up():
+            node.report(light.name, 1)
+            asked.append((node, node.ask(f"wake {light.number}")))
+        for node, question in asked:
+            if question.wait(ANSWER) != "it gets a command that waits":
+                node.report(light.name, -1)
 
     def refuse(self, light):
         """Asks all nodes to switch a light on that is removed. A command from before may be under way when it is
@@ -119,19 +182,19 @@ class Site:
         asked = [(it.id, self.switch(light, it)) for it in self.building.up()]
         answers = {node: question.wait(ANSWER) for node, question in asked}
         is_refused = all(it and it.startswith("there is no such light") for it in answers.values())
-        self.checks.that("no node has the routine of a removed light", is_refused, f"{light}: {answers}")
-        times = self.times(light)
-        before = self.removed[light]
-        self.removed[light] = times
+        self.checks.that("no node has the routine of a removed light", is_refused, f"{light.number}: {answers}")
+        times = len(self.building.values(light.name))
+        before, light.before = light.before, times
         if before is not None:
-            self.checks.that("a removed light gets no command", times == before, f"{light}: {times}, before {before}")
+            self.checks.that("a removed light gets no command", times == before,
+                             f"{light.number}: {times}, before {before}")
 
     def switch(self, light, node=None):
-        """Asks a node to switch a light on, under a new id."""
+        """Asks a node to switch a light, under a new id."""
         self.ids += 1
         node = node or self.rng.choice(self.building.up())
-        return node.ask(f"switch {light} {self.ids}")
+        return node.ask(f"switch {light.number} {self.ids}")
 
     def times(self, light):
-        with self.building.lock:
-            return len(self.building.commands.get(f"light {light}", {}))
+        """The number of commands by which its present routine has switched a light."""
+        return self.building.values(light.name).count(light.values[-1])

@@ -10,11 +10,14 @@ promises.
     ..  --seed N --program PATH
 
 The 11 nodes hold maps and routines in groups of five, of which two may fail (`building.py`). Clients change
-entries, ring the doorbell, and switch lights on (`clients.py`, `changes.py`). Meanwhile
+entries, ring the doorbell, and switch lights on (`clients.py`, `changes.py`), and a timer sounds a chime
+(`timer.py`). Meanwhile
 
 - nodes are killed by SIGKILL and start again from their folders: one after another, all at once, more than a
   group survives, and one whose disk is full;
-- the site changes: lights are added and removed, a node is replaced, and all nodes start again with a later site;
+- the site changes: lights are added, moved and removed, their routines change, a node is replaced, and all nodes
+  start again with a later site; some lights sleep, and get their commands when they wake;
+- two nodes run on batteries, and others are spared for a while (`shares.py`);
 - more members of groups than may fail lose their folders: routines and devices begin anew by themselves, and
   maps by command.
 
@@ -34,6 +37,8 @@ from pathlib import Path
 from building import Building
 from changes import Site
 from clients import Bell, Checks, Maps
+from shares import REGISTRY, Shares
+from timer import Timer
 
 ROOT = Path(__file__).resolve().parents[2]
 NODES, FAILURES = 11, 2
@@ -55,8 +60,12 @@ class Run:
         self.maps = Maps(self.building, self.checks, PATIENCE, options.seed)
         self.bell = Bell(self.building, self.checks, PATIENCE, self.rng)
         self.site = Site(self.building, self.checks, PATIENCE, self.rng)
+        self.timer = Timer(self.building, self.checks, PATIENCE)
+        self.shares = Shares(self.building, self.checks, PATIENCE)
         self.forgets = options.forget
         self.unused = 0
+        # The ids of groups that lost their memory.
+        self.lost = set()
 
     def start(self, nodes, *options):
         """Starts these nodes, in any order, and waits until they have joined."""
@@ -70,12 +79,15 @@ class Run:
 
     def verify(self):
         """All confirmed changes are there, also those of the site, and maps and the routine can be used."""
+        chimes = self.timer.chimes()
         self.maps.read_all()
         self.unused += 1
         self.maps.use(f"unused-{self.unused}")
         self.bell.settle()
         self.bell.ask_again()
-        self.site.compare()
+        self.site.settle()
+        self.shares.count()
+        self.timer.settle(chimes)
 
     def writes(self, seconds):
         """Lets clients change entries for this time."""
@@ -103,7 +115,6 @@ class Run:
             time.sleep(self.rng.uniform(0, 1))
             self.start(nodes)
         self.maps.end()
-        self.site.settle()
         self.verify()
 
     def leave(self, node):
@@ -132,11 +143,14 @@ class Run:
         self.verify()
 
     def replace(self):
-        """Adds a node, and removes another one, which stops when it is in no group."""
+        """Adds a node, and removes another one, which stops when it is in no group. Two more are spared meanwhile:
+        one takes its share again by command, and one because it starts again."""
         self.writes(0.5)
         self.bell.ring()
         entering = self.building.another("--generation", 1)
-        leaving = self.rng.choice(self.building.nodes)
+        leaving, low, lower = self.rng.sample([it for it in self.building.nodes if not it.has_battery()], 3)
+        for node in (low, lower):
+            node.ask("spare yes")
         if is_early := self.rng.randrange(2) == 0:
             self.start([entering])
         self.site.enter(entering)
@@ -148,54 +162,89 @@ class Run:
         self.building.nodes.remove(leaving)
         self.site.exit(leaving)
         self.site.settle()
-        end = time.monotonic() + PATIENCE
-        while (held := leaving.ask("holds").wait(PATIENCE)) != "0 groups" and time.monotonic() < end:
-            time.sleep(0.2)
-        self.checks.that("a node that is removed is replaced in its groups", held == "0 groups", f"node {leaving.id}: {held}")
+        self.shares.leave_groups("a node that is removed is replaced in its groups", leaving)
+        for node in (low, lower):
+            # The registry is at all nodes.
+            self.shares.leave_groups("a node that is spared is replaced in its groups", node, {REGISTRY})
         self.leave(leaving)
+        low.ask("spare no")
+        lower.kill()
+        self.start([lower])
         self.maps.end()
         self.verify()
+        for node in (low, lower):
+            self.shares.enter_groups("a node that is spared no more enters groups", node)
 
     def loss(self):
         """Deletes the folders of more members of groups than may fail."""
         self.writes(0.5)
         self.maps.end()
         self.bell.settle()
-        victims, lost = self.losses()
-        kept = {it.map for it in self.maps.keys} - lost
+        self.maps.have_entries()
+        groups = self.map_groups()
+        victims, lost = self.losses(set(groups.values()))
+        names = {it for it, group in groups.items() if group in lost}
+        kept = {it.map for it in self.maps.keys} - names
+        self.begins_none()
+        self.lost |= lost
         self.bell.lose(victims)
         self.building.kill(victims)
         for node in victims:
             node.forget()
         self.start(victims, "--restarted")
-        self.maps.have_no_answer(lost, 3)
+        self.maps.have_no_answer(names, 3)
         self.maps.read_all(kept)
         self.bell.begins_anew()
-        for name in sorted(lost):
+        for name in sorted(names):
             self.maps.begin_anew(name)
         self.verify()
+        self.begins_none()
 
-    def losses(self):
-        """A few nodes without which the doorbell and some maps have no quorum, and all others have one; and the names
-        of these maps."""
-        names = sorted({it.map for it in self.maps.keys})
+    def begins_none(self):
+        begun = self.building.begun - self.lost
+        self.checks.that("no group begins anew while its memory is there", not begun, f"groups {begun}")
+
+    def map_groups(self):
+        """The ids of the groups of all maps, by their names."""
+        asked = {name: self.building.nodes[0].ask(f"group {name}") for name in {it.map for it in self.maps.keys}}
+        return {name: question.wait(PATIENCE) for name, question in asked.items()}
+
+    def losses(self, maps):
+        """A few nodes without which the doorbell and some maps have no quorum, and other maps have one; and the ids of
+        all groups that lose it. It is certain of each group. On a busy machine groups change over late, so they are
+        asked twice."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             self.building.await_quiet()
-            holders = {it: set(self.building.holders(it, PATIENCE)) for it in ["doorbell", *names]}
-            for count in range(FAILURES + 1, 2 * FAILURES + 2):
-                choices = list(combinations(self.building.nodes, count))
-                self.rng.shuffle(choices)
-                for victims in choices:
-                    lost = lost_groups(holders, victims)
-                    if lost and "doorbell" in lost and 1 < len(lost) < len(holders):
-                        return list(victims), lost - {"doorbell"}
+            holders = self.holders()
+            chosen = self.choose_losses(holders, maps)
+            if chosen and self.holders() == holders:
+                return chosen
             time.sleep(EPOCH / 4)
         sys.exit("the groups do not settle")
 
-    def power_cut(self, seconds):
-        """Kills all nodes while clients change entries and the routine runs."""
+    def choose_losses(self, holders, maps):
+        for count in range(FAILURES + 1, 2 * FAILURES + 2):
+            choices = list(combinations(self.building.nodes, count))
+            self.rng.shuffle(choices)
+            for victims in choices:
+                lost = lost_groups(holders, victims)
+                if lost and Bell.GROUP in lost and 0 < len(lost & maps) < len(maps):
+                    return list(victims), lost
+        return None
+
+    def holders(self):
+        """The nodes that are in each group, as far as they know."""
+        holders = {}
+        for node, groups in self.building.holdings(PATIENCE).items():
+            for group in groups - {REGISTRY}:
+                holders.setdefault(group, set()).add(node)
+        return holders
+
+    def power_cut(self, seconds, change=lambda: None):
+        """Kills all nodes while clients change entries, the site changes and the routine runs."""
         self.writes(seconds)
+        change()
         self.bell.ring()
         time.sleep(self.rng.uniform(0, 0.6))
         self.building.kill_all()
@@ -224,6 +273,7 @@ class Run:
         left = self.rng.sample(self.building.up(), FAILURES)
         more = [it for it in self.building.up() if it not in left]
         self.building.kill(more)
+        self.site.edit()
         questions = [(node, name, node.ask(f"get {name} any")) for node in left for name in MAPS + ["never-used"]]
         time.sleep(5)
         for node, name, question in questions:
@@ -260,8 +310,9 @@ class Run:
         self.phase(one_by_one, self.one_by_one, NODES if is_long else 2, self.site.remove)
         for _ in range(3 if is_long else 1):
             self.phase("a node is replaced", self.replace)
-        for _ in range(20 if is_long else 2):
-            self.phase("all nodes are killed at once", self.power_cut, self.rng.uniform(0, 2))
+        for number in range(20 if is_long else 2):
+            change = self.site.edit if number else self.site.add_asleep
+            self.phase("all nodes are killed at once", self.power_cut, self.rng.uniform(0, 2), change)
         for _ in range(3 if is_long else 1):
             self.phase("more nodes are killed than a group survives", self.no_quorum)
         if hasattr(resource, "prlimit"):
@@ -322,6 +373,8 @@ def main():
         run.bell.count()
         run.bell.count_rings()
         run.maps.compare_versions()
+        run.timer.count()
+        run.shares.compare()
     run.checks.show()
     print(f"{time.monotonic() - begins:.0f} s; the longest wait for a map while all nodes are up: "
           f"{run.maps.longest:.1f} s", flush=True)

@@ -3,21 +3,22 @@
 use std::error::Error;
 use std::time::Duration;
 
+use selvedge_udp::selvedge::groups::GroupId;
 use selvedge_udp::selvedge::groups::store::Stored;
-use selvedge_udp::selvedge::groups::{GroupId, Node, Place};
 use selvedge_udp::selvedge::kgroup::{ConfigError, Site, TriggerId};
 use selvedge_udp::{Handle, NodeId};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::timeout;
 
-use crate::{Held, with_light};
+use crate::Held;
+use crate::site::{DOORBELL, edited, routine_of, shown};
 
 /// The longest wait for an answer: without a quorum a request waits for as long as it has to.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | remove LIGHT | switch LIGHT ID | \
-                    node+ ID | node- ID | site | holds | holds doorbell | holds MAP | anew MAP | spare yes | spare no | \
-                    members | leave";
+const HELP: &str = "put MAP KEY VALUE | get MAP KEY | ring ID | add LIGHT | add LIGHT asleep | set LIGHT VALUE | \
+                    move LIGHT METRES | remove LIGHT | switch LIGHT ID | wake LIGHT | node+ ID | node- ID | site | \
+                    holds | group doorbell | group MAP | anew MAP | spare yes | spare no | members | leave";
 
 type Answer = Result<String, selvedge_udp::Error>;
 
@@ -55,26 +56,34 @@ async fn answer(node: &Handle, held: &Held, command: &str) -> Answer {
         // An id that was used before starts nothing: a caller that got no answer asks again with
         // the same id.
         ["ring", id] => match id.parse() {
-            Ok(id) => trigger(node, Site::routine(0), id).await?,
+            Ok(id) => trigger(node, Site::routine(DOORBELL), id).await?,
             Err(_) => "give a number, another one for each ring".to_owned(),
         },
-        [edit @ ("add" | "remove" | "node+" | "node-"), id] => match id.parse() {
-            Ok(id) => change(node, |site| edited(site, edit, NodeId(id))).await?,
-            Err(_) => "give the number of a light, from 103, or of a node, up to 100".to_owned(),
+        [
+            edit @ ("add" | "set" | "move" | "remove" | "node+" | "node-"),
+            id,
+            ref rest @ ..,
+        ] => match id.parse() {
+            Ok(id) => change(node, |site| edited(site, edit, NodeId(id), rest)).await?,
+            Err(_) => "give the number of a light, from 104, or of a node, up to 100".to_owned(),
         },
         ["switch", light, id] => match (light.parse().map(NodeId), id.parse()) {
             (Ok(light), Ok(id)) => switch(node, light, id).await?,
             _ => "give the number of a light, and a number, another one for each run".to_owned(),
         },
+        ["wake", light] => match light.parse() {
+            Ok(light) => {
+                node.reported(NodeId(light), None).await?;
+                "it gets a command that waits".to_owned()
+            }
+            Err(_) => "give the number of a light".to_owned(),
+        },
         ["spare", is_spared @ ("yes" | "no")] => {
             node.set_spared(is_spared == "yes").await?;
             "from the next epoch on".to_owned()
         }
-        ["holds"] => format!("{} groups", held.count()),
-        ["holds", name] => match held.has(group(node, name)) {
-            true => "yes".to_owned(),
-            false => "no".to_owned(),
-        },
+        ["holds"] => held.list(),
+        ["group", name] => group(node, name).0.to_string(),
         ["anew", name] => {
             node.begin_anew(group(node, name)).await?;
             "it begins".to_owned()
@@ -123,11 +132,6 @@ async fn switch(node: &Handle, light: NodeId, id: u64) -> Answer {
     }
 }
 
-fn routine_of(site: &Site, light: NodeId) -> Option<u32> {
-    let mut routines = site.routines();
-    routines.find(|it| it.1.devices() == [light]).map(|it| it.0)
-}
-
 /// Changes the present site, unless it is so already.
 async fn change(node: &Handle, edit: impl FnOnce(Site) -> Result<Site, ConfigError>) -> Answer {
     let Some(present) = node.site() else {
@@ -143,45 +147,12 @@ async fn change(node: &Handle, edit: impl FnOnce(Site) -> Result<Site, ConfigErr
     Ok(shown(node.site().as_deref()))
 }
 
-fn edited(site: Site, edit: &str, id: NodeId) -> Result<Site, ConfigError> {
-    let has_light = site.cluster_of(id).is_some();
-    let has_node = site.nodes().iter().any(|it| it.id == id);
-    match edit {
-        "add" if !has_light => with_light(site, id),
-        "remove" if has_light => without_light(site, id),
-        "node+" if !has_node => site.with_node(Node::new(id.0, Place::default())),
-        "node-" if has_node => site.without_node(id),
-        _ => Ok(site),
-    }
-}
-
-/// The site without a light and its routine. Other routines that need the light are in the way.
-fn without_light(site: Site, light: NodeId) -> Result<Site, ConfigError> {
-    let site = match routine_of(&site, light) {
-        Some(routine) => site.without_routine(routine)?,
-        None => site,
-    };
-    site.without_device(light)
-}
-
 /// The group of the doorbell, or of a map.
 fn group(node: &Handle, name: &str) -> GroupId {
     match name {
-        "doorbell" => Site::routine(0),
+        "doorbell" => Site::routine(DOORBELL),
         map => node.map(map).group(),
     }
-}
-
-fn shown(site: Option<&Site>) -> String {
-    let Some(site) = site else {
-        return "the site is not known yet".to_owned();
-    };
-    let nodes: Vec<u64> = site.nodes().iter().map(|it| it.id.0).collect();
-    let devices = site.clusters().flat_map(|it| &it.1.devices);
-    let mut devices: Vec<u64> = devices.map(|it| it.0).collect();
-    devices.sort_unstable();
-    let generation = site.generation();
-    format!("generation {generation}, nodes {nodes:?}, devices {devices:?}")
 }
 
 fn members(node: &Handle) -> String {

@@ -15,25 +15,29 @@
 //! command, because commands do not wait for each other. Where too few nodes are up there is no
 //! answer, and no wrong one.
 //!
-//! `add 103` gives the building one more light, with a routine that `switch 103 1` triggers, while all nodes
-//! run. They store it: each node has it after any restart, also if its command line names an earlier site. `remove 103`
-//! takes both away.
+//! `add 104` gives the building one more light, with a routine that `switch 104 1` triggers, while all nodes
+//! run. They store it: each node has it after any restart, also if its command line names an earlier site. `set 104 dim`
+//! changes the routine, `move 104 5` the place of the light, in metres, and `remove 104` takes both away.
+//! `add 105 asleep` adds a light that sleeps: it gets a command when it wakes, which it does when `wake 105` is
+//! typed into the node that leads its group. Type it into all of them.
 //!
 //! To replace node 3 by node 4, start that with `--id 4 --generation 1`, and type `node+ 4` and `node- 3` into
-//! any node. Node 3 may stop when it answers `holds`, the number of its groups, with 0.
+//! any node. Node 3 may stop when it answers `holds`, which lists the ids of its groups, with none.
 //!
-//! `--generation 5 --lights 103,201` begins with a later site, which has these lights as well: start one node
+//! `--generation 5 --lights 104,201` begins with a later site, which has these lights as well: start one node
 //! after another again with it, and all have it from the first one on.
 //!
 //! A node that lost its folder starts with `--restarted`. If a group has lost most of its members so, the
 //! doorbell and the lights begin anew by themselves; a map does after `anew MAP`, and is empty.
 //!
-//! `spare yes` asks the other nodes to spare this one, as a program does whose battery runs low: from the next
-//! epoch on it is in no group where enough others are up. `spare no` takes it back.
+//! Nodes run on batteries where all command lines list them, such as `--batteries 2,3`: they take a quarter of the
+//! share of others. `spare yes` asks the other nodes to spare this one, as a program does whose battery runs low: from
+//! the next epoch on it is in no group where enough others are up. `spare no` takes it back, and so does a restart.
 //!
-//! The lamp and the bell are lines on the terminal of the node that leads their group. The lamp may
-//! be switched on twice in a run, after a crash of that node. The bell never rings twice, so in that
-//! case it may not ring at all.
+//! The lamp, the bell, the chime and the lights are lines on the terminal of the node that leads their group. The
+//! lamp may be switched on twice in a run, after a crash of that node. The bell never rings twice, so in that
+//! case it may not ring at all. The chime sounds every two seconds: a timer, which the clocks of the nodes
+//! trigger, runs once at most for each time.
 
 #![allow(
     clippy::std_instead_of_core,
@@ -42,6 +46,7 @@
 )]
 
 mod commands;
+mod site;
 
 use std::collections::BTreeSet;
 use std::env;
@@ -52,27 +57,27 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::UNIX_EPOCH;
 
-use selvedge_routine::{Priority, Routine, Step};
 use selvedge_udp::selvedge::Coordination;
 use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::groups;
-use selvedge_udp::selvedge::groups::{GroupId, Node, Place, Selection, Start};
-use selvedge_udp::selvedge::kgroup::routines::{Definition, Retrigger, RoutineEvent};
+use selvedge_udp::selvedge::groups::{GroupId, Node, Place, Start};
+use selvedge_udp::selvedge::kgroup::routines::RoutineEvent;
 use selvedge_udp::selvedge::kgroup::{
-    Config, ConfigError, Delivery, Event, LeaderEvent, Outcome, Site, devices,
+    Config, ConfigError, Event, LeaderEvent, Outcome, Site, devices,
 };
 use selvedge_udp::selvedge::membership;
 use selvedge_udp::{Handle, Host, NodeEvent, NodeId, Observed, Setup, Span};
 use tokio::runtime;
 use tokio::sync::mpsc::unbounded_channel;
 
-const LAMP: NodeId = NodeId(101);
-const BELL: NodeId = NodeId(102);
+use crate::site::{BELL, CHIME, DOORBELL, LAMP, TIMER, with_light};
 
 const USAGE: &str = "usage: building_node --id N --nodes N --failures F --listen ADDRESS --state FOLDER \
-                     [--epoch SECONDS] [--generation G] [--lights N,N..] [--restarted] --join ADDRESS..";
+                     [--epoch SECONDS] [--batteries N,N..] [--generation G] [--lights N,N..] [--restarted] \
+                     --join ADDRESS..";
 
 /// The groups in which the node is at the moment.
 #[derive(Clone, Debug, Default)]
@@ -120,6 +125,7 @@ struct Arguments {
     listen: SocketAddr,
     state: PathBuf,
     epoch: u64,
+    batteries: Vec<u64>,
     generation: u32,
     lights: Vec<NodeId>,
     start: Start,
@@ -130,7 +136,7 @@ impl Arguments {
     fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let (mut id, mut nodes, mut failures) = (None, None, None);
         let (mut listen, mut state, mut epoch) = (None, None, 60);
-        let (mut generation, mut lights) = (0, Vec::new());
+        let (mut batteries, mut generation, mut lights) = (Vec::new(), 0, Vec::new());
         let (mut start, mut join) = (Start::Fresh, Vec::new());
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or(USAGE);
@@ -142,6 +148,11 @@ impl Arguments {
                 "--state" => state = Some(value()?.into()),
                 "--epoch" => epoch = value()?.parse()?,
                 "--generation" => generation = value()?.parse()?,
+                "--batteries" => {
+                    for node in value()?.split(',') {
+                        batteries.push(node.parse()?);
+                    }
+                }
                 "--lights" => {
                     for light in value()?.split(',') {
                         lights.push(NodeId(light.parse()?));
@@ -163,6 +174,7 @@ impl Arguments {
             listen: listen.ok_or(USAGE)?,
             state: state.ok_or(USAGE)?,
             epoch,
+            batteries,
             generation,
             lights,
             start,
@@ -191,7 +203,7 @@ impl Arguments {
 
     /// The site of this command line: of generation 0, or a later one.
     fn site(&self) -> Result<Site, ConfigError> {
-        let first = first_site(self.nodes, self.failures)?;
+        let first = site::first(self.nodes, self.failures, &self.batteries)?;
         if self.generation == 0 {
             return Ok(first);
         }
@@ -204,35 +216,6 @@ impl Arguments {
     }
 }
 
-/// The building as it begins, which is equal on all nodes: these nodes, two devices, and the doorbell. Each map,
-/// device and routine is at 2 * `failures` + 1 of the nodes.
-fn first_site(nodes: u64, failures: u8) -> Result<Site, ConfigError> {
-    let here = Place::default();
-    let nodes = (1..=nodes).map(|id| Node::new(id, here));
-    let site = Site::new(
-        Selection::new().with_failures(failures),
-        nodes,
-        [(LAMP, here), (BELL, here)],
-        1,
-    )?;
-    let mut ring = Step::new(BELL, "rings".into());
-    ring.priority = Priority::BestEffort;
-    let steps = vec![Step::new(LAMP, "on".into()), ring];
-    let doorbell = Definition::new(Routine { steps })
-        .with_deliveries([Delivery::AtLeastOnce, Delivery::AtMostOnce])
-        // After a power cut the devices wait for the nodes that return.
-        .with_command_timeout(Span::secs(60))
-        .with_retrigger(Retrigger::QueueOnce);
-    site.with_routine(doorbell)
-}
-
-/// The site with one more light, and a routine that switches it on.
-fn with_light(site: Site, light: NodeId) -> Result<Site, ConfigError> {
-    let steps = vec![Step::new(light, "on".into())];
-    let on = Definition::new(Routine { steps }).with_retrigger(Retrigger::QueueOnce);
-    site.with_device(light, Place::default())?.with_routine(on)
-}
-
 impl Held {
     fn note(&self, group: GroupId, is_in: bool) {
         match is_in {
@@ -241,12 +224,13 @@ impl Held {
         };
     }
 
-    fn has(&self, group: GroupId) -> bool {
-        self.groups().contains(&group)
-    }
-
-    fn count(&self) -> usize {
-        self.groups().len()
+    /// The ids of the groups; 3 is the registry's.
+    fn list(&self) -> String {
+        let ids: Vec<String> = self.groups().iter().map(|it| it.0.to_string()).collect();
+        match ids.is_empty() {
+            true => "no group".to_owned(),
+            false => ids.join(" "),
+        }
     }
 
     fn groups(&self) -> MutexGuard<'_, BTreeSet<GroupId>> {
@@ -276,10 +260,7 @@ async fn serve_devices(node: &Handle, held: &Held) -> Result<(), Box<dyn Error>>
         } else if let Event::Groups(groups::Event::Left(group)) = event {
             held.note(group, false);
         } else if let Event::Groups(groups::Event::BegunAnew(group)) = event {
-            match group == Site::routine(0) {
-                true => println!("doorbell: begun anew"),
-                false => println!("group {}: begun anew", group.0),
-            }
+            println!("group {}: begun anew", group.0);
         }
     }
 }
@@ -288,6 +269,10 @@ async fn serve_devices(node: &Handle, held: &Held) -> Result<(), Box<dyn Error>>
 /// then, which does the same.
 async fn serve(node: &Handle, at: Time, (group, event): (GroupId, LeaderEvent)) {
     if let LeaderEvent::Devices(devices::Event::Ping { device }) = event {
+        let site = node.site();
+        if site.is_some_and(|it| it.wake_interval(device).is_some()) {
+            println!("light {device}: asked while it sleeps");
+        }
         // These devices answer, and have no state to read.
         let _taken = node.reported(device, None).await.is_ok();
     } else if let LeaderEvent::Devices(devices::Event::Act { ticket, value }) = event {
@@ -302,13 +287,19 @@ async fn serve(node: &Handle, at: Time, (group, event): (GroupId, LeaderEvent)) 
             let device = match ticket.device {
                 LAMP => "lamp".to_owned(),
                 BELL => "bell".to_owned(),
+                CHIME => "chime".to_owned(),
                 light => format!("light {light}"),
             };
             println!("{device}: {value} (command {})", ticket.number);
         }
         let _taken = node.acted(ticket, outcome).await.is_ok();
+    } else if let LeaderEvent::Routine(RoutineEvent::Triggered { instance }) = event
+        && group == Site::routine(TIMER)
+    {
+        let since_1970 = UNIX_EPOCH.elapsed().unwrap_or_default();
+        println!("timer: run {instance} at {:.3}", since_1970.as_secs_f64());
     } else if let LeaderEvent::Routine(RoutineEvent::Reports(report)) = event
-        && group == Site::routine(0)
+        && group == Site::routine(DOORBELL)
     {
         let (run, end, steps) = (report.instance, report.end, report.steps);
         println!("doorbell: run {run}: {end:?}, {steps:?}");
