@@ -231,6 +231,10 @@ impl Transaction {
 }
 
 /// A change as the group decides it.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "nearly all changes are of the largest kind"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Change {
