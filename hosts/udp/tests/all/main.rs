@@ -15,6 +15,7 @@ mod blocking;
 mod broken;
 mod clocks;
 mod datagrams;
+mod devices;
 mod elections;
 mod facts;
 mod faulty;

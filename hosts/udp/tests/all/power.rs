@@ -1,23 +1,58 @@
 //! All nodes of a building lose power at the same moment, at any write to any of their disks.
 
+mod map;
+mod run;
+mod site;
+
 use std::io::{Error, ErrorKind, Result};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use selvedge_core::Span;
-use selvedge_groups::store::Stored;
+use selvedge::Coordination;
+use selvedge_core::{NodeId, Span};
+use selvedge_groups::{self as groups, Place, Selection};
+use selvedge_kgroup::routines::{Definition, Retrigger};
+use selvedge_kgroup::{Config, Delivery, Site, devices};
+use selvedge_routine::{Priority, Routine, Step};
 use selvedge_store::redb::StorageBackend;
+use selvedge_udp::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
-use crate::groups::coordination;
+use crate::devices::Devices;
 
-/// The number of changes before the nodes would stop by themselves.
-const CHANGES: u64 = 3;
+const LAMP: NodeId = NodeId(101);
+const BELL: NodeId = NodeId(102);
+
+/// Three nodes, and a routine that switches the lamp on and rings the bell, which must never ring twice.
+fn site() -> Site {
+    let nodes = (1..=3).map(|id| groups::Node::new(id, Place::default()));
+    let devices = [LAMP, BELL].map(|it| (it, Place::default()));
+    let site = Site::new(Selection::new().with_failures(1), nodes, devices, 2);
+    let mut bell = Step::new(BELL, "ring".into());
+    // Where the power is cut its outcome is unknown, and the run ends all the same.
+    bell.priority = Priority::BestEffort;
+    let steps = vec![Step::new(LAMP, "on".into()), bell];
+    let doorbell = Definition::new(Routine { steps })
+        .with_deliveries([Delivery::AtLeastOnce, Delivery::AtMostOnce])
+        .with_retrigger(Retrigger::QueueOnce);
+    site.unwrap().with_routine(doorbell).unwrap()
+}
+
+/// With times that are as short as these disks allow. A device is never down.
+fn coordination() -> Coordination {
+    let groups = groups::Config::new().with_patience(Span::millis(300));
+    let devices = devices::Config::new()
+        .with_misses(u8::MAX)
+        .with_act_timeout(Span::secs(1));
+    let config = Config::new().with_groups(groups).with_devices(devices);
+    Coordination::new(site()).with_config(config)
+}
 
 /// The power of a building, which is cut at one of its synchronised writes.
 #[derive(Debug)]
@@ -33,8 +68,24 @@ impl Power {
         Arc::new(Self { writes, cut_at })
     }
 
+    fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
     fn is_cut(&self) -> bool {
-        self.writes.load(Ordering::SeqCst) >= self.cut_at
+        self.writes() >= self.cut_at
+    }
+
+    /// Cuts it now.
+    fn off(&self) {
+        self.writes.store(usize::MAX, Ordering::SeqCst);
+    }
+
+    /// Waits until it is cut.
+    async fn cut(&self) {
+        while !self.is_cut() {
+            sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 
@@ -43,6 +94,21 @@ struct Image {
     now: Vec<u8>,
     /// The content as of the last synchronised write, which a power cut leaves.
     synced: Vec<u8>,
+    /// The places of the writes since then.
+    since: Vec<Range<usize>>,
+}
+
+impl Image {
+    /// Copies what has changed alone: files are long.
+    fn sync(&mut self) {
+        self.synced.resize(self.now.len(), 0);
+        for at in self.since.drain(..) {
+            let at = at.start..at.end.min(self.now.len());
+            if let Some(bytes) = self.now.get(at.clone()) {
+                self.synced[at].copy_from_slice(bytes);
+            }
+        }
+    }
 }
 
 /// A disk that loses all writes that are not synchronised.
@@ -56,7 +122,11 @@ impl Drive {
     fn new(power: &Arc<Power>, synced: Vec<u8>) -> Self {
         let now = synced.clone();
         Self {
-            image: Arc::new(Mutex::new(Image { now, synced })),
+            image: Arc::new(Mutex::new(Image {
+                now,
+                synced,
+                since: Vec::new(),
+            })),
             power: Arc::clone(power),
         }
     }
@@ -97,15 +167,17 @@ impl StorageBackend for Drive {
         let nth = self.power.writes.fetch_add(1, Ordering::SeqCst) + 1;
         // Of two cuts one comes just before the disk is done, and one just after.
         if nth < self.power.cut_at || nth.is_multiple_of(2) {
-            image.synced = image.now.clone();
+            image.sync();
         }
         drop(image);
         self.image().map(drop)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let at = offset as usize;
-        self.image()?.now[at..at + data.len()].copy_from_slice(data);
+        let at = offset as usize..offset as usize + data.len();
+        let mut image = self.image()?;
+        image.now[at.clone()].copy_from_slice(data);
+        image.since.push(at);
         Ok(())
     }
 }
@@ -132,82 +204,59 @@ async fn start(drives: &[Drive; 3], turn: usize) -> Vec<Node> {
     nodes
 }
 
-/// Changes an entry again and again, until the power is cut. Returns the number of changes that
-/// were confirmed, of which there is one already.
-async fn run_until_cut(drives: &[Drive; 3], power: &Power, turn: usize) -> u64 {
-    let nodes = start(drives, turn).await;
-    let is_cut = async || {
-        while !power.is_cut() {
-            sleep(Duration::from_millis(1)).await;
-        }
-    };
-    let mut confirmed = 1;
-    while confirmed < CHANGES
-        && let Some(node) = nodes.get(confirmed as usize % 3)
-    {
-        let doors = node.map("doors");
-        tokio::select! {
-            stored = doors.put("front", b"shut") => match stored {
-                Ok(stored) => {
-                    confirmed += 1;
-                    assert_eq!(stored, Stored::Done { version: confirmed });
-                }
-                Err(why) => assert!(power.is_cut(), "{why}"),
-            },
-            () = is_cut() => break,
-        }
-    }
+fn serve(nodes: &[Node], devices: &Devices) -> JoinSet<()> {
+    let handles = nodes.iter().map(|it| Handle::clone(it));
+    handles.map(|it| devices.clone().serve(it)).collect()
+}
+
+async fn stop(nodes: Vec<Node>, served: JoinSet<()>) {
     for node in nodes {
         node.kill().await;
     }
-    confirmed
+    served.join_all().await;
 }
 
 /// Starts nodes whose disks have this content, cuts the power at a write, starts all again, and
 /// goes on. Returns the number of writes before.
 async fn cut_at(nth: usize, images: [Vec<u8>; 3]) -> usize {
-    let power = Power::new(nth);
+    let (power, devices) = (Power::new(nth), Devices::default());
     let drives = images.map(|it| Drive::new(&power, it));
-    let confirmed = timeout(PATIENCE, run_until_cut(&drives, &power, nth)).await;
-    let confirmed = confirmed.unwrap();
-    assert!(power.is_cut() || confirmed == CHANGES, "cut at {nth}");
+    let nodes = start(&drives, nth).await;
+    let served = serve(&nodes, &devices);
+    let work = async {
+        tokio::join!(
+            map::until_cut(&nodes, &power),
+            run::until_cut(&nodes, &power, nth % 3, &devices),
+            site::until_cut(&nodes, &power, nth / 3 % 3)
+        )
+    };
+    let (changes, has_run, has_changed) = timeout(PATIENCE, work).await.unwrap();
+    assert!(power.is_cut() || (has_run && has_changed), "cut at {nth}");
+    stop(nodes, served).await;
 
-    let on = Power::new(usize::MAX);
-    let left = drives.map(|it| Drive::new(&on, it.left()));
-    let nodes = start(&left, nth / 2).await;
-    let doors = nodes[nth % 3].map("doors");
-    let entry = timeout(PATIENCE, doors.get("front")).await.unwrap();
-    let version = entry.unwrap().map_or(0, |it| it.version);
-    // The change in flight may have been decided.
-    let expected = confirmed..=CHANGES.min(confirmed + 1);
-    assert!(
-        expected.contains(&version),
-        "cut at {nth}: {version}, {expected:?}"
+    let again = Power::new(usize::MAX);
+    let drives = drives.map(|it| Drive::new(&again, it.left()));
+    let nodes = start(&drives, nth / 2).await;
+    let served = serve(&nodes, &devices);
+    tokio::join!(
+        map::check(&nodes, nth, changes),
+        run::go_on(&nodes, nth, has_run, &devices),
+        site::check(&nodes, nth, has_changed)
     );
-    let doors = nodes[nth / 2 % 3].map("doors");
-    let stored = timeout(PATIENCE, doors.put("front", b"open")).await;
-    let version = version + 1;
-    assert_eq!(
-        stored.unwrap(),
-        Ok(Stored::Done { version }),
-        "cut at {nth}"
-    );
-    for node in nodes {
-        node.kill().await;
-    }
-    power.writes.load(Ordering::SeqCst)
+    again.off();
+    stop(nodes, served).await;
+    run::check(nth, &devices);
+    power.writes()
 }
 
 #[tokio::test]
-async fn a_map_is_kept_though_all_nodes_lose_power_at_any_write() {
+async fn nothing_that_was_confirmed_is_lost_though_all_nodes_lose_power_at_any_write() {
     let on = Power::new(usize::MAX);
     let drives = [(); 3].map(|()| Drive::new(&on, Vec::new()));
     let nodes = start(&drives, 0).await;
-    let stored = timeout(PATIENCE, nodes[0].map("doors").put("front", b"shut")).await;
-    assert_eq!(stored.unwrap(), Ok(Stored::Done { version: 1 }));
-    for node in nodes {
-        node.kill().await;
-    }
+    let served = serve(&nodes, &Devices::default());
+    map::begin(&nodes).await;
+    stop(nodes, served).await;
     let images = drives.map(|it| it.left());
     let all = cut_at(usize::MAX, images.clone()).await;
     assert!(all > 6, "{all}");

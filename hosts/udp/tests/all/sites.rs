@@ -1,24 +1,22 @@
 //! Sites that change while real nodes run, and nodes whose site differs from that of the others.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use selvedge::Coordination;
-use selvedge_core::shared::RecvError;
 use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_groups::store::Stored;
 use selvedge_groups::{self as groups, GroupId, Place, Selection, Start};
 use selvedge_kgroup::routines::{Definition, Retrigger};
-use selvedge_kgroup::{
-    Config, ConfigError, Event, LeaderEvent, Outcome, Reject as Refused, Site, TriggerId, devices,
-};
+use selvedge_kgroup::{Config, ConfigError, Event, Reject as Refused, Site, TriggerId};
 use selvedge_routine::trigger::Trigger;
-use selvedge_routine::{Routine, State, Step};
+use selvedge_routine::{Routine, Step};
 use selvedge_udp::discovery::OtherSite;
 use selvedge_udp::{Error, Handle, Map, NodeEvent, Reject, Setup};
 use tokio::time::timeout;
 
 use crate::bench::{self, Node, PATIENCE, until};
+use crate::devices::Devices;
 use crate::facts::Disk;
 
 const LAMP: NodeId = NodeId(101);
@@ -48,45 +46,6 @@ fn switching(devices: &[NodeId]) -> Definition {
 fn with_blind(site: &Site) -> Site {
     let site = site.clone().with_device(BLIND, Place::default()).unwrap();
     site.with_routine(switching(&[BLIND])).unwrap()
-}
-
-/// The commands that devices got, in order.
-#[derive(Clone, Debug, Default)]
-struct Devices(Arc<Mutex<Vec<(NodeId, State)>>>);
-
-impl Devices {
-    fn count(&self, device: NodeId) -> usize {
-        let done = self.0.lock().unwrap();
-        done.iter().filter(|it| it.0 == device).count()
-    }
-
-    /// Carries out the commands of a node until it stops.
-    async fn serve(self, node: Handle) {
-        let mut events = node.events_from_oldest();
-        loop {
-            let event = match events.recv().await {
-                Ok(observed) => observed.event,
-                Err(RecvError::Lagged { .. }) => continue,
-                Err(RecvError::Closed) => return,
-            };
-            let NodeEvent::Groups(Event::Leader {
-                event: LeaderEvent::Devices(event),
-                ..
-            }) = event
-            else {
-                continue;
-            };
-            // It may lead no more.
-            let _taken = match event {
-                devices::Event::Ping { device } => node.reported(device, None).await.is_ok(),
-                devices::Event::Act { ticket, value } => {
-                    self.0.lock().unwrap().push((ticket.device, value));
-                    node.acted(ticket, Outcome::Done).await.is_ok()
-                }
-                _ => false,
-            };
-        }
-    }
 }
 
 /// Nodes with folders, and devices.
