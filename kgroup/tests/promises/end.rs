@@ -63,6 +63,7 @@ impl World {
         self.all_is_answered();
         self.groups_have_one_leader();
         self.members_agree();
+        self.spared_nodes_are_in_no_group();
         self.watches_are_up_to_date();
         self.devices_are_known();
         self.routines_run();
@@ -293,7 +294,7 @@ impl World {
     }
 
     /// Removes nodes from `spent` that vote again, or are members no more: others may forget now.
-    fn forget_what_was_spent(&mut self) {
+    pub(crate) fn forget_what_was_spent(&mut self) {
         let nodes = self.nodes_of_the_site().into_iter();
         let mut old: BTreeSet<u64> = nodes.filter(|it| self.nodes[it].never).collect();
         for group in self.groups() {

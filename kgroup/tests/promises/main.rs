@@ -22,6 +22,7 @@ mod oracle;
 mod runs;
 mod site;
 mod sites;
+mod spared;
 mod states;
 mod story;
 mod times;
@@ -75,6 +76,15 @@ fn sites_that_change_keep_the_promises_of_the_page() {
         assert!(all.sites > 2 * ran && all.renewed > ran && all.reports > 5 * ran);
         assert!(all.added > ran / 2 && all.removed > ran / 4 && all.restarts > ran / 4);
         assert!(all.rolled > ran / 4 && all.overtaken > ran / 12 && all.alive > ran / 2);
+    }
+}
+
+#[test]
+fn triggers_of_time_keep_the_promises_of_the_page_while_sites_change() {
+    let (ran, all) = run(Kind::TimedSites, 10);
+    if ran >= 10 {
+        assert!(all.started > 10 * ran && all.sites > ran && all.retimed > ran / 4);
+        assert!(all.restarts > ran / 4 && all.spared > ran && all.alive > ran / 2);
     }
 }
 

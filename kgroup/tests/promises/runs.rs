@@ -80,6 +80,12 @@ impl Runs {
         self.named.get(&ticket).map(|it| it.claim)
     }
 
+    /// The commands to devices so far, of routines that are not in a site.
+    pub(crate) fn arrivals_without(&self, site: &Site) -> usize {
+        let is_gone = |it: &&Arrival| site.definition(it.named.claim.routine).is_none();
+        self.arrivals.iter().filter(is_gone).count()
+    }
+
     pub(crate) fn reports(&self) -> u64 {
         self.reports.len() as u64
     }
@@ -313,7 +319,7 @@ impl Runs {
                 runs >= least,
                 "{group:?} ran {runs} times, and {least} were asked"
             );
-            let most = count(&self.ids) + times.runs(group);
+            let most = count(&self.ids).saturating_add(times.runs(group));
             assert!(
                 self.clauses.contains(&group) || runs <= most,
                 "{runs} runs of {most} wishes"
@@ -364,8 +370,12 @@ impl World {
             return;
         };
         for group in groups {
-            if let Some(GroupState::Routine(state)) = host.driver.machine().held(group) {
-                self.times.see(now, group, state);
+            let machine = host.driver.machine();
+            let version = machine.groups().replica(group).map(|it| it.version());
+            if let (Some(version), Some(GroupState::Routine(state))) =
+                (version, machine.held(group))
+            {
+                self.times.see(now, group, version, state);
                 self.runs.state(group, state);
             }
         }

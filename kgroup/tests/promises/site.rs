@@ -1,7 +1,7 @@
 //! Buildings: nodes, devices, routines, and the settings of each node.
 
 use selvedge_core::{Choose, NodeId, Span};
-use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection};
+use selvedge_groups::{Leader, Locality, Node, Place, Policy, Selection, Weight};
 use selvedge_kgroup::routines::{Definition, Locking, Retrigger};
 use selvedge_kgroup::{Config, Delivery, Site, devices};
 use selvedge_routine::{Comparison, Condition, Priority, Routine, Step, trigger::Clause};
@@ -40,9 +40,13 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
         .map(|it| (NodeId(100 + it), place(rng)))
         .collect();
     let ids: Vec<NodeId> = places.iter().map(|it| it.0).collect();
+    let has_weights = kind.has_unequal_nodes() && rng.below(3) == 0;
     let all: Vec<Node> = (1..=nodes)
         .map(|it| {
             let mut node = Node::new(it, place(rng));
+            if has_weights {
+                node.weight = weight(rng);
+            }
             if rng.below(10) == 0 && selection.policy == Policy::Uniform {
                 node.place = None;
             }
@@ -53,22 +57,17 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
     let mut site = Site::new(selection, all, places, cluster).unwrap();
     let many = if devices == 0 { 0 } else { 1 + rng.below(4) };
     for _ in 0..many {
-        let mut definition = definition(rng, &ids);
-        if kind == Kind::Times {
-            for _ in 0..1 + rng.below(2) {
-                definition = definition.with_trigger(a_trigger(rng));
-            }
-            definition = definition.with_lateness(Span::secs(rng.pick(&[10, 60])));
-            // Else the number of runs has no bound.
-            definition.clause = None;
-        }
+        let definition = match kind.is_timed() {
+            true => timed_definition(rng, &ids),
+            false => definition(rng, &ids),
+        };
         site = site.with_routine(definition).unwrap();
     }
     // The room that a map needs for an entry's name and value comes on top of the least.
     let frame = match kind {
         Kind::Limits => rng.pick(&[150, 165]),
         // Else no definition fits that comes later.
-        Kind::Sites => rng.pick(&[500, 1_400]),
+        Kind::Sites | Kind::TimedSites => rng.pick(&[500, 1_400]),
         _ => rng.pick(&[190, 190, 300, 1_400, 1_400]),
     };
     site = site.with_frame_budget(frame).unwrap();
@@ -81,6 +80,22 @@ pub(crate) fn site(rng: &mut Choices, kind: Kind, nodes: u64) -> Site {
         site = site.with_limits(limits);
     }
     site
+}
+
+/// The share of the groups that a node takes.
+pub(crate) fn weight(rng: &mut Choices) -> Weight {
+    Weight(rng.pick(&[0, 1, 16, 16, 64, 255]))
+}
+
+/// The same with triggers of time.
+pub(crate) fn timed_definition(rng: &mut Choices, devices: &[NodeId]) -> Definition {
+    let mut it = definition(rng, devices);
+    for _ in 0..1 + rng.below(2) {
+        it = it.with_trigger(a_trigger(rng));
+    }
+    // Else the number of runs has no bound.
+    it.clause = None;
+    it.with_lateness(Span::secs(rng.pick(&[10, 60])))
 }
 
 /// A routine that uses some of these devices.

@@ -11,7 +11,7 @@ use selvedge_kgroup::{Command, Event, GroupState, Kgroup, Site};
 use selvedge_replica::Replica;
 use selvedge_sim::histories::{Choices, History, Step, What};
 
-use crate::site::{definition, place};
+use crate::site::{definition, place, timed_definition, weight};
 use crate::story::another_node;
 use crate::world::{Own, World};
 
@@ -154,6 +154,7 @@ impl World {
         self.sites.programs.insert(id, site);
         let after = self.below(3_000_000);
         self.after(after, What::Restart(id));
+        self.has_a_clock(id);
     }
 
     /// A node begins again with this site in its program.
@@ -251,7 +252,8 @@ impl World {
         for _ in 0..1 + self.below(3) {
             let before = site.clone();
             let next = self.sites.nodes + 1;
-            site = edit(&mut self.hosts.choices, site, next).unwrap_or(before);
+            let is_timed = self.times.is_on;
+            site = edit(&mut self.hosts.choices, site, next, is_timed).unwrap_or(before);
             let most = site.nodes().iter().map(|it| it.id.0).max();
             self.sites.nodes = self.sites.nodes.max(most.unwrap_or(0));
         }
@@ -342,13 +344,17 @@ impl World {
 }
 
 /// The site after an edit; nothing if it cannot be done.
-fn edit(rng: &mut Choices, site: Site, next: u64) -> Option<Site> {
+fn edit(rng: &mut Choices, site: Site, next: u64, is_timed: bool) -> Option<Site> {
     let devices: Vec<NodeId> = site
         .clusters()
         .flat_map(|it| it.1.devices.clone())
         .collect();
     let routines: Vec<u32> = site.routines().map(|it| it.0).collect();
     let nodes: Vec<NodeId> = site.nodes().iter().map(|it| it.id).collect();
+    let define = match is_timed {
+        true => timed_definition,
+        false => definition,
+    };
     let edited = match rng.below(12) {
         0..2 => {
             // One that was there before, perhaps.
@@ -373,10 +379,10 @@ fn edit(rng: &mut Choices, site: Site, next: u64) -> Option<Site> {
                 .try_fold(site, |site, it| site.without_routine(it));
             without.and_then(|it| it.without_device(device))
         }
-        5..7 if !devices.is_empty() => site.with_routine(definition(rng, &devices)),
+        5..7 if !devices.is_empty() => site.with_routine(define(rng, &devices)),
         7..9 if !devices.is_empty() => {
             let routine = rng.pick(&routines.iter().copied().map(Some).collect::<Vec<_>>())?;
-            site.with_routine_changed(routine, definition(rng, &devices))
+            site.with_routine_changed(routine, define(rng, &devices))
         }
         9 => {
             let routine = rng.pick(&routines.iter().copied().map(Some).collect::<Vec<_>>())?;
@@ -384,7 +390,10 @@ fn edit(rng: &mut Choices, site: Site, next: u64) -> Option<Site> {
         }
         10 if nodes.len() < NODES => {
             let id = next - u64::from(rng.percent(20) && next > 1);
-            let node = Node::new(id, place(rng));
+            let mut node = Node::new(id, place(rng));
+            if is_timed && rng.below(3) == 0 {
+                node = node.with_weight(weight(rng));
+            }
             site.with_node(node)
         }
         _ => {

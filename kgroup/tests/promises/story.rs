@@ -16,8 +16,26 @@ pub(crate) enum Kind {
     Buildings,
     Sites,
     Times,
+    /// Triggers of time in sites that change.
+    TimedSites,
     Limits,
     Liars,
+}
+
+impl Kind {
+    pub(crate) fn is_timed(self) -> bool {
+        matches!(self, Self::Times | Self::TimedSites)
+    }
+
+    /// Weights that differ, and nodes that ask to be spared. Triggers of time and changes of sites have them
+    /// together: few histories are to show enough of either by itself.
+    pub(crate) fn has_unequal_nodes(self) -> bool {
+        !matches!(self, Self::Times | Self::Sites)
+    }
+
+    fn changes_sites(self) -> bool {
+        matches!(self, Self::Sites | Self::TimedSites)
+    }
 }
 
 selvedge_sim::counts! {
@@ -32,6 +50,8 @@ selvedge_sim::counts! {
         started,
         late,
         restarts,
+        /// Requests of nodes to be spared, or to take their share again.
+        spared,
         /// Phases after which all promises of progress had to be kept.
         alive,
         /// Phases with epochs that are shorter than timeouts.
@@ -46,6 +66,8 @@ selvedge_sim::counts! {
         rolled,
         /// Runs of definitions that a later generation brought.
         renewed,
+        /// Occurrences of triggers of time that such a definition brought.
+        retimed,
         /// Changes of a group's members.
         moved,
         executing,
@@ -64,7 +86,7 @@ fn weather(rng: &mut Choices, kind: Kind) -> (Weather, bool) {
     let late = match kind {
         Kind::Maps => rng.below(2) == 0,
         Kind::Buildings | Kind::Sites => rng.below(4) == 0,
-        Kind::Times | Kind::Limits | Kind::Liars => false,
+        Kind::Times | Kind::TimedSites | Kind::Limits | Kind::Liars => false,
     };
     let latest = if late { 30_000_000 } else { 2_500_000 };
     let weather = Weather {
@@ -118,7 +140,7 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
         .collect();
     let mut world = World::new(choices, site, maps, weather, nodes);
     world.echoes = echoes;
-    world.sites.is_on = kind == Kind::Sites;
+    world.sites.is_on = kind.changes_sites();
     let stores = world.nodes.values().any(|it| it.stores);
     world.states.forgets_parts = stores && world.failures() == 0;
     world.runs.forgets = world.states.forgets_parts;
@@ -135,11 +157,12 @@ fn begin(kind: Kind, mut choices: Choices) -> World {
         world.nodes.get_mut(&many).unwrap().never = true;
         world.spent.insert(many);
     }
-    if kind == Kind::Times {
+    if kind.is_timed() {
         // A clock that is wrong counts as a node that is away.
         let away = u8::from(world.nodes.values().any(|it| it.never));
         let wrong = world.failures() - away;
         world.times = Times::begin(&mut world.hosts.choices, many, wrong);
+        world.times.definitions_change = kind.changes_sites();
         for id in 1..=many {
             world.reads_clock_again(id);
         }
@@ -336,8 +359,12 @@ fn phase(world: &mut World, kind: Kind) {
     let steps = 10 + world.below(60);
     let pace = world.pick(&[10_000, 300_000, 2_000_000]);
     for _ in 0..steps {
-        if kind == Kind::Sites && world.percent(20) {
+        if kind.changes_sites() && world.percent(20) {
             world.site_changes();
+        }
+        if kind.has_unequal_nodes() && world.percent(5) {
+            let id = world.a_node_of_the_site();
+            world.asks_to_be_spared(id);
         }
         match world.below(10) {
             0..5 => ask(world),
@@ -375,10 +402,12 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
                 world.ends_well();
                 all.alive += 1;
             }
-            Kind::Times => {
+            Kind::Times | Kind::TimedSites => {
                 world.times_are_kept();
-                let nodes = world.ids();
+                world.sites_are_equal();
+                let nodes = world.nodes_of_the_site();
                 (world.runs).check_counts(&world.site.clone(), &nodes, &world.times);
+                world.forget_what_was_spent();
                 all.alive += 1;
             }
             Kind::Limits | Kind::Liars => world.run_for(60_000_000),
@@ -399,6 +428,7 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
         started: world.times.started,
         late: world.times.late(),
         restarts: world.restarts,
+        spared: world.spared,
         alive: 0,
         hurried: 0,
         sites: world.sites.generations(),
@@ -407,6 +437,7 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
         removed: world.sites.removed,
         rolled: world.sites.rolled,
         renewed: world.runs.renewed(),
+        retimed: world.times.retimed,
         moved: world.moved(),
         executing: world.states.executing,
         busiest: world.busiest,

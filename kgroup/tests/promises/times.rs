@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Choose, Span};
 use selvedge_groups::GroupId;
 use selvedge_kgroup::routines::{RoutineEvent, RoutineState, WallClock};
-use selvedge_kgroup::{Command, Site};
+use selvedge_kgroup::{Command, Site, TriggerId};
 use selvedge_routine::State;
 use selvedge_routine::trigger::{Days, TimeOfDay, Trigger, Weekday};
 use selvedge_sim::histories::{Choices, History, Real, What};
@@ -38,8 +38,56 @@ pub(crate) struct Times {
     decided: BTreeMap<(GroupId, u16), (u64, u64)>,
     /// Occurrences that were left out, by the last one.
     left_out: BTreeMap<(GroupId, u16, u64), u64>,
+    /// True where sites change: then each definition counts occurrences anew.
+    pub(crate) definitions_change: bool,
+    /// The latest state of each routine that a node has stored.
+    latest: BTreeMap<GroupId, Seen>,
+    /// Changes of a definition after which a trigger of time came.
+    pub(crate) retimed: u64,
     /// Occurrences that came without faults.
     pub(crate) started: u64,
+}
+
+/// What a version of a routine has taken so far.
+struct Seen {
+    version: u64,
+    /// The generation that brought its definition.
+    since: u32,
+    /// The number of runs, the one that waits included.
+    runs: u64,
+    ids: u64,
+    marks: Vec<Option<u64>>,
+}
+
+impl Seen {
+    fn of(version: u64, state: &RoutineState) -> Self {
+        let ids = (1..100).filter(|it| state.has(TriggerId(*it)));
+        let triggers = 0..state.definition().triggers.len() as u16;
+        Self {
+            version,
+            since: state.since(),
+            runs: state.instance() + u64::from(state.is_queued()),
+            ids: ids.count() as u64,
+            marks: triggers.map(|it| state.occurrence(it)).collect(),
+        }
+    }
+
+    /// The most runs that were triggered since an earlier version: one for each occurrence and each id.
+    fn most_since(&self, before: &Self) -> u64 {
+        let updates = self.version - before.version;
+        let ids = self.ids - before.ids;
+        if self.since != before.since {
+            // One update brings the definition, and no run.
+            return if updates == 1 { 0 } else { updates };
+        }
+        let marks = before.marks.iter().zip(&self.marks);
+        let come = marks.map(|it| match it {
+            (Some(before), Some(mark)) => mark.saturating_sub(*before),
+            // The first decision starts nothing.
+            _ => updates - 1,
+        });
+        updates.min(ids.saturating_add(come.sum()))
+    }
 }
 
 /// Triggers of time: intervals, and times of a day that are near.
@@ -102,7 +150,8 @@ impl Times {
     }
 
     /// A state of a routine that a node has stored.
-    pub(crate) fn see(&mut self, now: Real, group: GroupId, state: &RoutineState) {
+    pub(crate) fn see(&mut self, now: Real, group: GroupId, version: u64, state: &RoutineState) {
+        self.each_starts_once(group, version, state);
         for (trigger, it) in (0..).zip(&state.definition().triggers) {
             let Some(mark) = state.occurrence(trigger) else {
                 continue;
@@ -112,9 +161,41 @@ impl Times {
                 latest >= Some(mark),
                 "{group:?}: {mark} of {it:?} has not come"
             );
+            if self.definitions_change {
+                continue;
+            }
             // The decision before this one, perhaps the first of all, may not have been seen.
             self.decides(group, trigger, mark.saturating_sub(1), mark);
         }
+    }
+
+    /// Between two versions, each occurrence and each id has started one run at most.
+    fn each_starts_once(&mut self, group: GroupId, version: u64, state: &RoutineState) {
+        let known = self.latest.get(&group);
+        if !self.is_on || known.is_some_and(|it| it.version >= version) {
+            return;
+        }
+        let seen = Seen::of(version, state);
+        if let Some(before) = known.filter(|_| state.definition().clause.is_none()) {
+            let goes_back = seen.since == before.since && seen.marks < before.marks;
+            assert!(
+                !goes_back,
+                "{group:?}: {:?} to {:?}",
+                before.marks, seen.marks
+            );
+            let runs = seen.runs.saturating_sub(before.runs);
+            let most = seen.most_since(before);
+            assert!(
+                runs <= most,
+                "{group:?}: {runs} runs of {most} wishes, versions {} to {version}: {:?} to {:?}",
+                before.version,
+                before.marks,
+                seen.marks
+            );
+            let comes = seen.since == before.since && seen.since > 0 && seen.marks > before.marks;
+            self.retimed += u64::from(comes);
+        }
+        self.latest.insert(group, seen);
     }
 
     fn decides(&mut self, group: GroupId, trigger: u16, before: u64, mark: u64) {
@@ -135,6 +216,9 @@ impl Times {
         };
         let key = (group, trigger, occurrence);
         let known = *self.left_out.entry(key).or_insert(count);
+        if self.definitions_change {
+            return; // Another definition may count the same occurrences.
+        }
         assert_eq!(known, count, "two counts of {key:?}");
         let before = occurrence.saturating_sub(count).saturating_sub(1);
         self.decides(group, trigger, before, occurrence);
@@ -147,6 +231,9 @@ impl Times {
 
     /// The most runs that occurrences started: those after the first decided one, until the last one.
     pub(crate) fn runs(&self, group: GroupId) -> u64 {
+        if self.definitions_change {
+            return u64::MAX;
+        }
         let of_group = self.decided.range((group, 0)..=(group, u16::MAX));
         let come: u64 = of_group.map(|(_, (first, last))| last - first).sum();
         let left_out = (self.left_out).range((group, 0, 0)..=(group, u16::MAX, u64::MAX));
@@ -155,6 +242,15 @@ impl Times {
 }
 
 impl World {
+    /// A node that a site adds has a right clock.
+    pub(crate) fn has_a_clock(&mut self, id: u64) {
+        if self.times.is_on {
+            let Self { hosts, times, .. } = self;
+            times.set(&mut hosts.choices, id);
+            self.reads_clock_again(id);
+        }
+    }
+
     /// A host reads its clock, unless it sleeps.
     pub(crate) fn read_clock(&mut self, id: u64) {
         let lead = self.times.leads[&id];
@@ -191,10 +287,16 @@ impl World {
         // Settled: what was missed is decided.
         self.run_for(40 * SECOND);
         let left_out = self.times.left_out.len();
+        let site = std::sync::Arc::clone(&self.site);
+        let removed = self.runs.arrivals_without(&site);
         let began = BEGIN + self.now;
         self.run_for(200 * SECOND);
         let until = BEGIN + self.now - self.times.skew - 3 * SECOND;
-        let site = std::sync::Arc::clone(&self.site);
+        assert_eq!(
+            self.runs.arrivals_without(&site),
+            removed,
+            "a removed routine runs"
+        );
         for (number, definition) in site.routines() {
             let group = Site::routine(number);
             for (trigger, it) in (0..).zip(&definition.triggers) {

@@ -58,6 +58,7 @@ pub(crate) struct Known {
     pub(crate) places: Places,
     /// The sites of events that wait for facts.
     pub(crate) sites: VecDeque<Arc<Site>>,
+    pub(crate) is_spared: bool,
 }
 
 /// Facts that replace all earlier facts of one group, or of all groups.
@@ -89,6 +90,8 @@ pub(crate) struct World {
     steps: (Real, u64),
     pub(crate) lies: u64,
     pub(crate) refused: u64,
+    /// The number of requests to be spared, and to take a share again.
+    pub(crate) spared: u64,
     /// The most messages in 30 seconds of peace.
     pub(crate) idle: u64,
 }
@@ -252,6 +255,7 @@ impl World {
             steps: (0, 0),
             lies: 0,
             refused: 0,
+            spared: 0,
             idle: 0,
         }
     }
