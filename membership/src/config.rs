@@ -81,7 +81,10 @@ pub struct Config {
     /// The longest frame in bytes, header and sender included: from 96. Default 1,400.
     pub frame_budget: u16,
     /// The longest metadata in bytes: up to the room in a frame, which is 80 bytes less than
-    /// `frame_budget`, and up to 16,383. Default 32.
+    /// `frame_budget`, and up to 16,383. Each change of a member's metadata, each refutation and each
+    /// join sends it `retransmit_factor` times ceil(ln(N + 1)) times from each node. Default 600: the
+    /// UDP host has 512 of them for the application. A frame has room for two such records, or for
+    /// one beside the longest broadcast and five others.
     pub metadata_limit: u16,
     /// The number of nodes that may be remembered, dead ones included. The dead give way to live
     /// members. Set it to the largest number of members at one time, plus the number that leave
@@ -250,7 +253,7 @@ impl Config {
             reconnect_every: 5,
             farewell_periods: 4,
             frame_budget: 1_400,
-            metadata_limit: 32,
+            metadata_limit: 600,
             member_limit: 4_096,
             hearsay_limit: 8,
             gossip_limit: 256,

@@ -66,7 +66,7 @@ fn what_is_as_long_as_its_limit_is_taken() {
     let mut ring = Ring::joined(2, &plain());
     let mut message = Message::bare(Body::Ack { origin: None });
     message.records.push(Record {
-        claim: Claim::Alive(Metadata(vec![1; 32].into())),
+        claim: Claim::Alive(Metadata(vec![1; 600].into())),
         ..alive(5)
     });
     message.broadcasts.push(Broadcast {
@@ -274,12 +274,15 @@ fn health_counts_stop_at_their_limit() {
 #[test]
 fn refusals_say_why_and_change_nothing() {
     let mut ring = Ring::joined(2, &plain().with_broadcast_limit(1));
-    let long = Metadata(vec![0; 33].into());
+    let long = Metadata(vec![0; 601].into());
     let cases: Vec<(Command, Reject)> = vec![
         (Command::Join { seeds: vec![] }, Reject::AlreadyJoined),
         (
             Command::SetMetadata(long.clone()),
-            Reject::MetadataTooLong { len: 33, limit: 32 },
+            Reject::MetadataTooLong {
+                len: 601,
+                limit: 600,
+            },
         ),
         (
             Command::Broadcast(vec![0; 513].into()),
@@ -357,8 +360,8 @@ fn refusals_say_why_and_change_nothing() {
             }),
             Misbehaviour::MetadataTooLong {
                 about: NodeId(5),
-                len: 33,
-                limit: 32,
+                len: 601,
+                limit: 600,
             },
         ),
         (

@@ -29,6 +29,7 @@ mod lies;
 mod lives;
 mod lone;
 mod metadata;
+mod metadata_order;
 mod model;
 mod pages;
 mod probes;
