@@ -11,9 +11,10 @@ use selvedge::Election;
 use selvedge_core::{Incarnation, NodeId, Span};
 use selvedge_membership::Config;
 use selvedge_seal::{Epoch, Keyring, Seal, Sealer};
+use selvedge_udp::discovery::Announcement;
 use selvedge_udp::traffic::TrafficReport;
 use selvedge_udp::transport::{Datagrams, Transport};
-use selvedge_udp::{Host, Setup, address};
+use selvedge_udp::{Host, Setup, Tags, address};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
 
@@ -127,7 +128,7 @@ impl Datagrams for Socket {
 ///
 /// Each datagram is counted, the node lists a bounded number of members at addresses to which it
 /// can send, keeps to its settings when it sends, and answers its application. And `data` as the
-/// metadata of a member gives addresses that return.
+/// metadata of a member gives addresses and tags that return, or nothing.
 ///
 /// # Panics
 /// When one of these does not hold.
@@ -142,12 +143,17 @@ fn run(data: &[u8]) -> Option<TrafficReport> {
 }
 
 fn metadata(data: &[u8]) {
-    let addresses = address::from_metadata(data);
-    assert!(addresses.len() <= address::LIMIT);
-    assert!(addresses.iter().all(|it| address::reachable(*it)));
-    if !addresses.is_empty() {
-        let again = address::from_metadata(&address::to_metadata(&addresses));
-        assert_eq!(again, addresses);
+    // The second form has tags behind no address.
+    for bytes in [data, &[&[255, 0], data].concat()] {
+        let Some(announced) = Announcement::decode(bytes) else {
+            continue;
+        };
+        let addresses = &announced.addresses;
+        assert!(addresses.len() <= address::LIMIT);
+        assert!(addresses.iter().all(|it| address::reachable(*it)));
+        let tags: Tags = announced.tags.iter().collect();
+        assert_eq!(tags, announced.tags);
+        assert_eq!(Announcement::decode(&announced.encode()), Some(announced));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Addresses: addresses of one host and of many, and a node's addresses as its metadata.
+//! Addresses: addresses of one host and of many, and the list of addresses in a node's metadata.
 //!
 //! One address takes 6 bytes for IPv4 and 18 for IPv6; the length distinguishes them. Several
 //! addresses begin with a byte for the number of IPv4 addresses, then these follow, then the IPv6
@@ -22,46 +22,40 @@ const V6_LEN: usize = 18;
 
 /// The bytes that announce a node's addresses: the first [`LIMIT`] addresses, IPv4 first; empty
 /// without addresses.
-#[must_use]
-pub fn to_metadata(addresses: &[SocketAddr]) -> Box<[u8]> {
+pub(crate) fn to_bytes(addresses: &[SocketAddr]) -> Box<[u8]> {
     let addresses = addresses.get(..LIMIT).unwrap_or(addresses);
     let (v4, v6): (Vec<SocketAddr>, Vec<_>) = addresses.iter().partition(|it| it.is_ipv4());
-    let mut metadata = Vec::new();
+    let mut bytes = Vec::new();
     if addresses.len() > 1 {
-        metadata.push(v4.len() as u8);
+        bytes.push(v4.len() as u8);
     }
     for address in v4.into_iter().chain(v6) {
         match address.ip() {
-            IpAddr::V4(ip) => metadata.extend(ip.octets()),
-            IpAddr::V6(ip) => metadata.extend(ip.octets()),
+            IpAddr::V4(ip) => bytes.extend(ip.octets()),
+            IpAddr::V6(ip) => bytes.extend(ip.octets()),
         }
-        metadata.extend(address.port().to_be_bytes());
+        bytes.extend(address.port().to_be_bytes());
     }
-    metadata.into()
+    bytes.into()
 }
 
-/// The addresses in metadata to which datagrams can be sent: [`LIMIT`] at most.
-#[must_use]
-pub fn from_metadata(metadata: &[u8]) -> Vec<SocketAddr> {
-    let (v4, v6) = match (metadata.len(), metadata.split_first()) {
-        (V4_LEN, _) => (metadata, [].as_slice()),
-        (V6_LEN, _) => ([].as_slice(), metadata),
-        (_, Some((&count, rest))) => {
-            let Some(parts) = rest.split_at_checked(usize::from(count) * V4_LEN) else {
-                return Vec::new();
-            };
-            parts
-        }
-        (_, None) => return Vec::new(),
+/// The addresses in a list to which datagrams can be sent: [`LIMIT`] at most. `None` for bytes that are
+/// no list.
+pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Vec<SocketAddr>> {
+    let (v4, v6) = match (bytes.len(), bytes.split_first()) {
+        (V4_LEN, _) => (bytes, [].as_slice()),
+        (V6_LEN, _) => ([].as_slice(), bytes),
+        (_, Some((&count, rest))) => rest.split_at_checked(usize::from(count) * V4_LEN)?,
+        (_, None) => return Some(Vec::new()),
     };
     let (count, rest) = (v4.len() / V4_LEN + v6.len() / V6_LEN, v6.len() % V6_LEN);
     if rest > 0 || count > LIMIT {
-        return Vec::new();
+        return None;
     }
     let v4 = v4.chunks_exact(V4_LEN).map(one::<4>);
     let v6 = v6.chunks_exact(V6_LEN).map(one::<16>);
     let all = v4.chain(v6).flatten();
-    all.filter(|&address| reachable(address)).collect()
+    Some(all.filter(|&address| reachable(address)).collect())
 }
 
 /// Reads an IP address of `N` bytes and a port.
@@ -154,10 +148,9 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
-            let addresses = from_metadata(&bytes);
-            prop_assert!(addresses.len() <= LIMIT && addresses.iter().all(|&it| reachable(it)));
-            if !addresses.is_empty() {
-                prop_assert_eq!(from_metadata(&to_metadata(&addresses)), addresses);
+            if let Some(addresses) = from_bytes(&bytes) {
+                prop_assert!(addresses.len() <= LIMIT && addresses.iter().all(|&it| reachable(it)));
+                prop_assert_eq!(from_bytes(&to_bytes(&addresses)), Some(addresses));
             }
         }
 
@@ -171,7 +164,7 @@ mod tests {
                 .filter(|&it| reachable(it))
                 .take(LIMIT)
                 .collect();
-            prop_assert_eq!(from_metadata(&to_metadata(&all)), all);
+            prop_assert_eq!(from_bytes(&to_bytes(&all)), Some(all));
         }
     }
 
@@ -184,28 +177,29 @@ mod tests {
             (vec![v4, v6], 25),
             (vec![v4, v4], 13),
         ] {
-            let metadata = to_metadata(&list);
-            assert_eq!(metadata.len(), len);
-            assert_eq!(from_metadata(&metadata), list);
+            let bytes = to_bytes(&list);
+            assert_eq!(bytes.len(), len);
+            assert_eq!(from_bytes(&bytes), Some(list));
         }
-        assert_eq!(from_metadata(&to_metadata(&[v6, v4])), [v4, v6]);
-        assert_eq!(to_metadata(&[]).len(), 0);
-        assert_eq!(from_metadata(&to_metadata(&[v6; LIMIT + 1])).len(), LIMIT);
+        assert_eq!(from_bytes(&to_bytes(&[v6, v4])), Some(vec![v4, v6]));
+        assert_eq!(to_bytes(&[]).len(), 0);
+        let most = from_bytes(&to_bytes(&[v6; LIMIT + 1])).unwrap();
+        assert_eq!(most.len(), LIMIT);
     }
 
     #[test]
-    fn metadata_that_is_no_list_of_addresses_tells_none() {
+    fn bytes_that_are_no_list_of_addresses_give_none() {
         let v6 = [0x20; V6_LEN];
-        let list =
-            |count: usize, rest: &[u8]| from_metadata(&[&[0], &*v6.repeat(count), rest].concat());
-        assert_eq!(list(LIMIT, &[]).len(), LIMIT);
-        assert_eq!(list(LIMIT + 1, &[]), []);
-        assert_eq!(list(1, &[1]), []);
-        let v4 =
-            |count: u8| from_metadata(&[&[count][..], &[9; V4_LEN].repeat(count.into())].concat());
-        assert_eq!((v4(4).len(), v4(5).len()), (LIMIT, 0));
+        let count = |bytes: &[u8]| from_bytes(bytes).map(|it| it.len());
+        let list = |nth: usize, rest: &[u8]| count(&[&[0], &*v6.repeat(nth), rest].concat());
+        assert_eq!(list(LIMIT, &[]), Some(LIMIT));
+        assert_eq!(list(LIMIT + 1, &[]), None);
+        assert_eq!(list(1, &[1]), None);
+        let v4 = |nth: u8| count(&[&[nth][..], &[9; V4_LEN].repeat(nth.into())].concat());
+        assert_eq!((v4(4), v4(5)), (Some(LIMIT), None));
         // A count of IPv4 addresses that exceeds the bytes.
-        assert_eq!(from_metadata(&[2, 10, 1, 2, 3, 0x1B, 0x59]), []);
+        assert_eq!(from_bytes(&[2, 10, 1, 2, 3, 0x1B, 0x59]), None);
+        assert_eq!(from_bytes(&[]), Some(vec![]));
     }
 
     #[test]
@@ -251,8 +245,8 @@ mod tests {
     /// The format of one address, which nodes of the first release write and read.
     #[test]
     fn one_address_is_written_as_ever() {
-        let metadata = to_metadata(&[address("10.1.2.3:7001")]);
-        assert_eq!(*metadata, [10, 1, 2, 3, 0x1B, 0x59]);
+        let bytes = to_bytes(&[address("10.1.2.3:7001")]);
+        assert_eq!(*bytes, [10, 1, 2, 3, 0x1B, 0x59]);
     }
 
     #[test]
@@ -269,9 +263,9 @@ mod tests {
         ] {
             let good = address("10.1.2.3:7001");
             let nowhere = address(nowhere);
-            assert_eq!(from_metadata(&to_metadata(&[nowhere])), [], "{nowhere}");
-            let both = from_metadata(&to_metadata(&[nowhere, good]));
-            assert_eq!(both, [good], "{nowhere}");
+            let sendable = |list: &[SocketAddr]| from_bytes(&to_bytes(list)).unwrap();
+            assert_eq!(sendable(&[nowhere]), [], "{nowhere}");
+            assert_eq!(sendable(&[nowhere, good]), [good], "{nowhere}");
         }
     }
 

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use crate::address;
 use crate::directory::MAX_NODE_ID;
+use crate::tags::TagsTooLong;
 
 /// An error that prevents a node from starting.
 #[derive(Debug, Error)]
@@ -54,6 +55,9 @@ pub enum HostError {
         /// The number of addresses.
         count: usize,
     },
+    /// The tags are too long.
+    #[error(transparent)]
+    Tags(#[from] TagsTooLong),
     /// No single host answers there.
     #[error(
         "no single node answers at {address} ({name}): give the address and port of one node that runs"

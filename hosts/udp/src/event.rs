@@ -12,6 +12,7 @@ use selvedge_membership::Status;
 use thiserror::Error;
 
 use crate::seeds::SeedNews;
+use crate::tags::Tags;
 
 /// An event of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +49,16 @@ pub enum NodeEvent {
     /// empty list: it found no address, and a node that it never sent to cannot reach it. Then give
     /// one by [`Setup::advertise`](crate::Setup::advertise).
     Announced(Vec<SocketAddr>),
+    /// A member has other tags than this node knew of it, or of its former life:
+    /// [`MemberInfo::tags`] has them from now on. It comes behind the event that the member joined,
+    /// where it has any, and after each change by [`Handle::set_tags`](crate::Handle::set_tags), also for
+    /// this node itself.
+    TagsChanged {
+        /// The member.
+        member: Member,
+        /// Its tags, perhaps none.
+        tags: Tags,
+    },
     /// A new outcome of looking up a seed's name.
     Seed(SeedNews),
     /// All sends of this node have failed for two periods: if it leads, it leads itself alone. At most
@@ -128,7 +139,8 @@ pub struct Twin {
 }
 
 /// An entry of a node's member list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MemberInfo {
     /// The member.
     pub member: Member,
@@ -136,6 +148,8 @@ pub struct MemberInfo {
     pub status: Status,
     /// The address to which this node sends to reach it.
     pub address: Option<SocketAddr>,
+    /// The tags of this life, as far as this node knows: of a dead member the last ones.
+    pub tags: Tags,
 }
 
 /// The state that a node publishes after each change: read it with

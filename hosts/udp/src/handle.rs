@@ -12,7 +12,7 @@ use selvedge_membership as membership;
 use crate::service::{Answer, Command, Error, NodeService, Reject};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
-use crate::{Clock, MemberInfo, NodeState, Observed, block_on};
+use crate::{Clock, MemberInfo, NodeState, Observed, Tags, block_on};
 
 /// A running node, to clone into every thread and task that needs it.
 ///
@@ -216,6 +216,17 @@ impl Handle {
         self.ask(selvedge::Command::Sections(bound)).await
     }
 
+    /// Replaces the tags of this node. To change one, take the present ones from
+    /// [`members`](Self::members). When this returns, the node's own list has them; other members
+    /// have them some periods later, or with the first message of a node that has not joined yet.
+    /// Of two calls at once, either may be the last. Equal tags are no change.
+    ///
+    /// # Errors
+    /// [`Reject::Tags`] when they are too long; they are as before then. When the node has stopped.
+    pub async fn set_tags(&self, tags: impl Into<Tags>) -> Result<(), Error> {
+        self.submit(Command::SetTags(tags.into())).await
+    }
+
     /// Gives membership a command, for instance a broadcast. It does not wait: a command for members
     /// alone is refused before the node has [joined](Self::joined).
     ///
@@ -223,10 +234,12 @@ impl Handle {
     /// stopped. [`Command::Leave`](membership::Command::Leave) returns when the announcement has
     /// begun, is refused while a thread or task waits for a lock or has one
     /// ([`selvedge::Reject::InUse`]), and stops the node when the announcement is
-    /// over.
+    /// over. The metadata has the node's addresses: for the application's data use
+    /// [`set_tags`](Self::set_tags).
     ///
     /// # Errors
-    /// When the machine refuses it, or the node has stopped.
+    /// [`Reject::Metadata`] for [`Command::SetMetadata`](membership::Command::SetMetadata). When the
+    /// machine refuses the command, or the node has stopped.
     pub async fn command(&self, command: membership::Command) -> Result<(), Error> {
         self.ask(selvedge::Command::Membership(command)).await
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_core::{Driver, Member, shared};
 use selvedge_host::parts;
-use selvedge_membership::{Command, Metadata, Phase};
+use selvedge_membership::{Command, Phase};
 
 use selvedge::{ConfigError, Election, Exclusion, Node};
 use selvedge_seal::{Epoch, OVERHEAD};
@@ -24,7 +24,7 @@ use crate::sites::{self, Sites};
 use crate::task::{Epochs, Progress, Task};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
-use crate::{Handle, MAX_NODE_ID, NodeEvent, NodeState, address, new_life};
+use crate::{Handle, MAX_NODE_ID, NodeEvent, NodeState, new_life};
 
 /// The starter of nodes.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +127,8 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         source,
     })?;
     let local = socket.local();
-    let own = Own::new(local, &setup.advertise, room);
+    let own = Own::new(local, &setup.advertise, setup.tags);
+    own.announced().tags.check(room)?;
     let seeds = places::others(setup.seeds, &*socket, &own)?;
     let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
     // Last, so that a start that fails stores nothing.
@@ -165,11 +166,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         effects: Vec::new(),
         frame: Vec::new(),
     };
-    if !task.own.announced().is_empty() {
-        let metadata = Metadata(address::to_metadata(task.own.announced()));
-        let announce = Command::SetMetadata(metadata);
-        task.command(selvedge::Command::Membership(announce))?;
-    }
+    task.announce()?;
     task.begin_epoch();
     task.read_clock();
     for news in task.lookups.begin() {

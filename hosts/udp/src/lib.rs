@@ -40,6 +40,7 @@
 //! | an event is read, or counted as missed by the reader ([`RecvError::Lagged`](selvedge_core::shared::RecvError::Lagged)) | |
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::state`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
 //! | a restarted node has the site that was decided, whatever its program passes | the same; without a folder, another node that has it is up |
+//! | all members have the tags that a node set last ([`Handle::set_tags`]), and never go back to an earlier value of the same life | messages arrive in both directions infinitely often; the member is not forgotten meanwhile |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
@@ -62,12 +63,45 @@
 //! | [`Handle::change_site`] | the node has joined, the registry has decided, and this node has the site | the same; [`Reject::OtherChange`] when another site was decided first |
 //! | [`Handle::begin_anew`] | the node has joined, and has accepted it | [`Error`]: refused, or the node has stopped |
 //! | [`Handle::set_spared`] | the node has accepted it | the same |
+//! | [`Handle::set_tags`] | the node has accepted them, also before it has joined; others have them some periods later | [`Error`]: too long, or the node has stopped |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
 //! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
 //!
 //! A dropped future stops waiting. A command that the node has already accepted is carried out.
+//!
+//! # Tags
+//!
+//! A node has [`Tags`], its application's data: names with values, at most 512 bytes. [`Setup::tags`]
+//! gives the first ones, [`Handle::set_tags`] replaces them, and each member has them in its list
+//! ([`MemberInfo::tags`]) and learns of a change by an event ([`NodeEvent::TagsChanged`]). A node that is
+//! started again has the tags of its new setup.
+//!
+//! ```no_run
+//! use selvedge_udp::{Host, NodeEvent, NodeId, Setup, Tags};
+//!
+//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let setup = Setup::new(NodeId(7), "127.0.0.1:7001".parse()?).tags([("role", "storage")]);
+//! let node = Host::start(setup).await?;
+//! let mut events = node.events_from_oldest();
+//! node.set_tags([("role", "storage"), ("load", "3")]).await?;
+//! let members = node.members();
+//! let stores = members.iter().filter(|it| it.tags.get("role") == Some("storage"));
+//! println!("{} nodes store", stores.count());
+//! while let Ok(observed) = events.recv().await {
+//!     if let NodeEvent::TagsChanged { member, tags } = observed.event {
+//!         println!("{member} has {tags}");
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A change costs as much as a member that joins: each node passes the tags on some 3 ln(N) times, beside
+//! its other messages, of which a frame has room for two with the longest tags. So tags suit data that
+//! changes seldom. They are no secret among members, and a member can lie about others' tags for a while,
+//! see [`selvedge_membership`].
 //!
 //! # A building that changes
 //!
@@ -184,11 +218,13 @@
 //! One task owns the [`Driver`](selvedge_core::Driver), the socket, the [`Directory`](discovery::Directory) and the
 //! generator. Handles reach it through [`selvedge_core::shared`].
 //!
-//! A node announces its addresses as its metadata ([`address`]), so that members learn of one
+//! A node announces its addresses and [tags](#tags) as its metadata
+//! ([`Announcement`](discovery::Announcement)), so that members learn of one
 //! another's addresses together with their existence. A node that listens at `[::]` sends to both
 //! families of addresses. A node that listens at all addresses of its host and has none to advertise
 //! asks the system from which address datagrams to a member go, at most once a second: the member
-//! reaches the node at this address. The node announces as many addresses as fit into the metadata.
+//! reaches the node at this address. The node announces as many addresses as fit into the metadata
+//! beside its tags.
 //! It announces no address of loopback beside others, and no private address that it uses towards a
 //! public one, because a NAT is between the two.
 //!
@@ -209,6 +245,7 @@
 )]
 
 pub mod address;
+mod announcement;
 mod clock;
 mod coordination;
 mod directory;
@@ -230,6 +267,7 @@ mod sends;
 mod service;
 mod setup;
 mod sites;
+mod tags;
 mod task;
 pub mod traffic;
 mod watch;
@@ -246,10 +284,12 @@ pub use locks::LockError;
 pub use seeds::Seed;
 pub use service::{Error, Reject};
 pub use setup::Setup;
+pub use tags::{Tags, TagsTooLong};
 pub use watch::Watch;
 
 /// The addresses of members, and news about seeds and about this node itself.
 pub mod discovery {
+    pub use crate::announcement::Announcement;
     pub use crate::directory::Directory;
     pub use crate::event::{OtherSite, Twin, Unsent};
     pub use crate::seeds::{SeedFound, SeedNews};

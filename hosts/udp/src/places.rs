@@ -5,9 +5,11 @@ use std::net::{IpAddr, SocketAddr};
 use selvedge_core::{Span, Time};
 
 use crate::address::{self, same};
+use crate::announcement::Announcement;
 use crate::error::HostError;
 use crate::seeds::Seed;
 use crate::setup::Setup;
+use crate::tags::Tags;
 use crate::transport::Datagrams;
 
 /// The shortest time between two searches.
@@ -21,9 +23,7 @@ const LOOK_EVERY: Span = Span::secs(1);
 #[derive(Debug)]
 pub(crate) struct Own {
     local: SocketAddr,
-    announced: Vec<SocketAddr>,
-    /// The longest metadata, in bytes.
-    room: usize,
+    announced: Announcement,
     /// `None` where the addresses are configured.
     search: Option<Search>,
 }
@@ -38,38 +38,42 @@ struct Search {
 
 impl Own {
     /// The addresses of a node that listens at `local`. It announces `advertised`; without these,
-    /// `local`; if `local` is unspecified, the addresses that it finds, as many as fit into `room` bytes.
-    pub(crate) fn new(local: SocketAddr, advertised: &[SocketAddr], room: usize) -> Self {
+    /// `local`; if `local` is unspecified, the addresses that it finds.
+    pub(crate) fn new(local: SocketAddr, advertised: &[SocketAddr], tags: Tags) -> Self {
         let local = address::canonical(local);
         let is_notified = !advertised.is_empty() || address::reachable(local);
         let advertised = advertised.iter().map(|&it| address::canonical(it));
-        let mut announced: Vec<_> = advertised.collect();
-        if announced.is_empty() && is_notified {
-            announced.push(local);
+        let mut addresses: Vec<_> = advertised.collect();
+        if addresses.is_empty() && is_notified {
+            addresses.push(local);
         }
         let search = (!is_notified).then(Search::default);
         Self {
             local,
-            announced,
-            room,
+            announced: Announcement { addresses, tags },
             search,
         }
     }
 
-    /// The announced addresses.
-    pub(crate) fn announced(&self) -> &[SocketAddr] {
+    /// The announced addresses and tags.
+    pub(crate) const fn announced(&self) -> &Announcement {
         &self.announced
+    }
+
+    /// Replaces the tags.
+    pub(crate) fn set_tags(&mut self, tags: Tags) {
+        self.announced.tags = tags;
     }
 
     /// The interface to the link of this node, where it has a link-local address.
     pub(crate) fn link(&self) -> Option<u32> {
-        let mut all = core::iter::once(&self.local).chain(&self.announced);
+        let mut all = core::iter::once(&self.local).chain(&self.announced.addresses);
         all.find_map(|&it| address::scope(it))
     }
 
     /// Returns true if the node listens at `address` or announces it.
     pub(crate) fn names(&self, address: SocketAddr) -> bool {
-        same(address, self.local) || self.announced.iter().any(|&it| same(it, address))
+        same(address, self.local) || self.announced.addresses.iter().any(|&it| same(it, address))
     }
 
     /// Returns true if `address` is this node's. It may ask the operating system.
@@ -81,8 +85,15 @@ impl Own {
     }
 
     /// Searches for the address from which this node sends to `peer`, a member. Returns true if the
-    /// announced addresses changed, and once if the list stays empty.
-    pub(crate) fn look(&mut self, peer: SocketAddr, socket: &dyn Datagrams, now: Time) -> bool {
+    /// announced addresses changed, and once if the list stays empty. They have to fit into `room` bytes
+    /// of metadata, beside the tags.
+    pub(crate) fn look(
+        &mut self,
+        peer: SocketAddr,
+        socket: &dyn Datagrams,
+        now: Time,
+        room: usize,
+    ) -> bool {
         let Some(search) = self.search else {
             return false;
         };
@@ -94,8 +105,8 @@ impl Own {
         let found = found.filter(|&it| {
             address::reachable(it) && (!is_private(it.ip()) || is_private(peer.ip()))
         });
-        let is_news = found.is_some_and(|it| self.take(it, socket));
-        let is_in_vain = self.announced.is_empty();
+        let is_news = found.is_some_and(|it| self.take(it, socket, room));
+        let is_in_vain = self.announced.addresses.is_empty();
         self.search = Some(Search {
             last: Some(now),
             is_in_vain,
@@ -105,19 +116,21 @@ impl Own {
 
     /// Announces this address as well, if it fits. Other hosts reach no address of loopback, so such
     /// an address gives way to any other.
-    fn take(&mut self, found: SocketAddr, socket: &dyn Datagrams) -> bool {
+    fn take(&mut self, found: SocketAddr, socket: &dyn Datagrams, room: usize) -> bool {
         let is_loopback = |it: &SocketAddr| it.ip().is_loopback();
-        if self.announced.iter().any(|&it| same(it, found))
-            || (is_loopback(&found) && self.announced.iter().any(|it| !is_loopback(it)))
+        let known = &self.announced.addresses;
+        if known.iter().any(|&it| same(it, found))
+            || (is_loopback(&found) && known.iter().any(|it| !is_loopback(it)))
         {
             return false;
         }
         let mut announced = self.announced.clone();
         // The host may have moved to another network.
-        announced.retain(|it| is_of_host(*it, socket) && is_loopback(it) == is_loopback(&found));
-        announced.push(found);
-        if announced.len() > address::LIMIT || address::to_metadata(&announced).len() > self.room {
-            announced.pop();
+        let addresses = &mut announced.addresses;
+        addresses.retain(|it| is_of_host(*it, socket) && is_loopback(it) == is_loopback(&found));
+        addresses.push(found);
+        if addresses.len() > address::LIMIT || announced.encode().len() > room {
+            announced.addresses.pop();
         }
         let is_news = announced != self.announced;
         self.announced = announced;

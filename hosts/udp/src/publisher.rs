@@ -1,16 +1,18 @@
 //! The host's end of the connection to the application: requests, events and published state.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use selvedge::Node;
 use selvedge_core::shared::{Port, Request};
-use selvedge_core::{NodeId, Time};
+use selvedge_core::{Incarnation, Member, NodeId, Time};
 use selvedge_kgroup::Site;
 use selvedge_membership::Phase;
 
 use crate::directory::Directory;
 use crate::event::{MemberInfo, NodeEvent, NodeState, Observed};
 use crate::service::NodeService;
+use crate::tags::Tags;
 
 /// Collects the events of a step, and publishes them with the state after it.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Publisher {
     version: u64,
     /// True if the list has to be rebuilt.
     is_stale: bool,
+    /// The tags of lives on the list, where they have any.
+    tags: BTreeMap<NodeId, (Incarnation, Tags)>,
     events: Vec<Observed>,
 }
 
@@ -31,6 +35,7 @@ impl Publisher {
             published,
             version: 0,
             is_stale: true,
+            tags: BTreeMap::new(),
             events: Vec::new(),
         }
     }
@@ -44,6 +49,18 @@ impl Publisher {
     pub(crate) fn push(&mut self, at: Time, node: NodeId, event: NodeEvent) {
         self.is_stale |= matches!(event, NodeEvent::Membership(_));
         self.events.push(Observed { at, node, event });
+    }
+
+    /// A member on the list has these tags. Returns true if its node had others. O(log members).
+    pub(crate) fn set_tags(&mut self, member: Member, tags: &Tags) -> bool {
+        let Member { id, incarnation } = member;
+        let former = if tags.is_empty() {
+            self.tags.remove(&id)
+        } else {
+            self.tags.insert(id, (incarnation, tags.clone()))
+        };
+        self.is_stale = true;
+        former.map(|it| it.1).unwrap_or_default() != *tags
     }
 
     /// The site of the k-groups is another one.
@@ -67,10 +84,12 @@ impl Publisher {
             is_mute,
         };
         if is_stale {
+            self.tags.retain(|&id, _| membership.member(id).is_some());
             let members = membership.members().map(|view| MemberInfo {
                 member: view.member,
                 status: view.status,
                 address: directory.get(view.member.id),
+                tags: self.tags_of(view.member),
             });
             state.members = members.collect();
             (self.version, self.is_stale) = (directory.version(), false);
@@ -81,6 +100,12 @@ impl Publisher {
             self.published = state.clone();
             self.port.publish(state, self.events.drain(..));
         }
+    }
+
+    fn tags_of(&self, member: Member) -> Tags {
+        let tags = self.tags.get(&member.id);
+        let tags = tags.filter(|it| it.0 == member.incarnation);
+        tags.map(|it| it.1.clone()).unwrap_or_default()
     }
 }
 

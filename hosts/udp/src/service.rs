@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::Observed;
 use crate::event::OtherSite;
 use crate::gates::{Gate, Settings};
+use crate::tags::{Tags, TagsTooLong};
 
 /// The types of commands and answers between handles and the task.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     BeginAnew(GroupId),
     /// An answer of a k-group.
     Group { group: GroupId, question: Question },
+    /// Other tags for this node.
+    SetTags(Tags),
     /// Leave the mesh, and end.
     Leave,
     /// End at once.
@@ -80,6 +83,15 @@ pub enum Reject {
     /// The machine refused it.
     #[error(transparent)]
     Node(#[from] selvedge::Reject),
+    /// The tags are too long.
+    #[error(transparent)]
+    Tags(#[from] TagsTooLong),
+    /// The command would replace the node's addresses.
+    #[error(
+        "the metadata of this node is its addresses and tags: set the tags by Handle::set_tags, and the \
+         addresses by Setup::advertise"
+    )]
+    Metadata,
     /// The section is in use with other settings.
     #[error(
         "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all its gates and guards are dropped"

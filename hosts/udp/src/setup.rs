@@ -14,7 +14,7 @@ use selvedge_store::redb::StorageBackend;
 use crate::clock::LocalClock;
 use crate::facts::Memory;
 use crate::transport::{Transport, Udp};
-use crate::{Clock, Seed};
+use crate::{Clock, Seed, Tags};
 
 /// The settings of a node's start: its id, its address, and differences from the defaults.
 ///
@@ -23,6 +23,7 @@ use crate::{Clock, Seed};
 /// | [`life`](Self::life) | a number that this id never had before | drawn from the system's clock |
 /// | [`transport`](Self::transport) | | [`Udp`] |
 /// | [`advertise`](Self::advertise) | 1 to [`LIMIT`](crate::address::LIMIT) addresses | the address at which it listens; if these are all, the addresses from which it answers others |
+/// | [`tags`](Self::tags) | 0 to 512 bytes, see [`Tags`] | none |
 /// | [`seeds`](Self::seeds) | the first 65,535 are asked | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
@@ -53,6 +54,7 @@ pub struct Setup {
     pub(crate) listen: SocketAddr,
     pub(crate) transport: Box<dyn Transport>,
     pub(crate) advertise: Vec<SocketAddr>,
+    pub(crate) tags: Tags,
     pub(crate) seeds: Vec<Seed>,
     pub(crate) config: Config,
     pub(crate) exclusion: Option<Exclusion>,
@@ -84,6 +86,7 @@ impl Setup {
             listen,
             transport: Box::new(Udp::new()),
             advertise: Vec::new(),
+            tags: Tags::new(),
             seeds: Vec::new(),
             config: Config::default(),
             exclusion: None,
@@ -125,6 +128,14 @@ impl Setup {
     #[must_use]
     pub fn advertise(mut self, addresses: impl IntoIterator<Item = SocketAddr>) -> Self {
         self.advertise = addresses.into_iter().collect();
+        self
+    }
+
+    /// The tags of this life at its start, as [`Handle::set_tags`](crate::Handle::set_tags) sets them
+    /// later. They do not outlive the process: the next one gives its own.
+    #[must_use]
+    pub fn tags(mut self, tags: impl Into<Tags>) -> Self {
+        self.tags = tags.into();
         self
     }
 

@@ -35,7 +35,7 @@ use crate::service::{Answer, Command, NodeService, Reject};
 use crate::sites::Sites;
 use crate::traffic::Traffic;
 use crate::transport::Datagrams;
-use crate::{Clock, NodeEvent, address, clock};
+use crate::{Clock, NodeEvent, Tags, address, clock};
 
 /// The number of errors in a row of the socket before the node pauses after each.
 const ERRORS: u32 = 16;
@@ -214,6 +214,9 @@ impl Task {
     async fn answer(&mut self, request: Request<NodeService>) {
         let Request { command, reply } = request;
         match command {
+            Command::Machine(selvedge::Command::Membership(membership::Command::SetMetadata(
+                _,
+            ))) => reply.send(Err(Reject::Metadata)),
             Command::Machine(command) => {
                 let outcome = self.command(command);
                 self.carry_out(None).await;
@@ -249,6 +252,11 @@ impl Task {
                     Err(reject) => reply.send(Err(reject.into())),
                 }
                 self.carry_out(None).await;
+            }
+            Command::SetTags(tags) => {
+                let outcome = self.set_tags(tags);
+                self.carry_out(None).await;
+                reply.send(outcome.map(|()| Answer::Done));
             }
             Command::Leave => {
                 self.gates.close();
@@ -415,14 +423,42 @@ impl Task {
 
     /// Looks for the address at which the member at `source` reaches this node, and announces it.
     pub(crate) fn look_for_itself(&mut self, source: SocketAddr) {
-        if !self.own.look(source, &*self.socket, self.clock.now()) {
+        let (now, room) = (self.clock.now(), self.metadata_room());
+        if !self.own.look(source, &*self.socket, now, room) {
             return;
         }
-        let addresses = self.own.announced().to_vec();
-        let metadata = membership::Metadata(address::to_metadata(&addresses));
-        let announce = membership::Command::SetMetadata(metadata);
-        let taken = self.command(selvedge::Command::Membership(announce));
+        let taken = self.announce();
         debug_assert!(taken.is_ok(), "there is room for it: {taken:?}");
+        let addresses = self.own.announced().addresses.clone();
         self.emit(NodeEvent::Announced(addresses));
+    }
+
+    /// Replaces this node's tags.
+    fn set_tags(&mut self, tags: Tags) -> Result<(), Reject> {
+        tags.check(self.metadata_room())?;
+        if tags == self.own.announced().tags {
+            return Ok(());
+        }
+        self.own.set_tags(tags.clone());
+        self.announce()?;
+        let member = self.driver.machine().membership().me();
+        self.emit(NodeEvent::TagsChanged { member, tags });
+        Ok(())
+    }
+
+    /// Makes this node's addresses and tags its metadata.
+    pub(crate) fn announce(&mut self) -> Result<(), selvedge::Reject> {
+        let announced = self.own.announced();
+        let metadata = membership::Metadata(announced.encode());
+        let me = self.driver.machine().membership().me();
+        self.publisher.set_tags(me, &announced.tags);
+        let announce = membership::Command::SetMetadata(metadata);
+        self.command(selvedge::Command::Membership(announce))
+    }
+
+    /// The longest metadata in bytes.
+    fn metadata_room(&self) -> usize {
+        let membership = self.driver.machine().membership();
+        membership.config().metadata_limit.into()
     }
 }

@@ -11,6 +11,9 @@ selvedge_host::counters! { pub Traffic, TrafficReport:
     lookups,
     /// Notices sent: to a refused process whose node has restarted since.
     notices,
+    /// Changes of a member's metadata to bytes that are no addresses and tags: its addresses stay as
+    /// they were, and it has no tags.
+    unreadable,
     /// Signs of another process with this node's id: notices, and later lives that another node
     /// knew.
     twins,

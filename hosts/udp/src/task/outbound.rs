@@ -4,17 +4,18 @@ use core::future::poll_fn;
 use std::net::SocketAddr;
 
 use selvedge::{Message, encode};
-use selvedge_core::{Delta, Effect, NodeId, Time};
+use selvedge_core::{Delta, Effect, Member, NodeId, Time};
 use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
 
 use super::Task;
+use crate::announcement::Announcement;
 use crate::directory::Directory;
 use crate::event::NodeEvent;
 use crate::facts::Waiting;
 use crate::service::Reject;
 use crate::sites::Sites;
-use crate::{MAX_NODE_ID, address};
+use crate::{MAX_NODE_ID, Tags, address};
 
 /// The number of present seeds that are skipped at a time: each check takes a scan of all members.
 const TRIES: usize = 4;
@@ -113,8 +114,11 @@ impl Task {
     fn on_event(&mut self, event: selvedge::Event, at: Time, source: Option<SocketAddr>) {
         match event {
             selvedge::Event::Membership(event) => {
-                self.on_membership(&event, source);
+                let changed = self.on_membership(&event, source);
                 self.emit(NodeEvent::Membership(event));
+                if let Some((member, tags)) = changed {
+                    self.emit(NodeEvent::TagsChanged { member, tags });
+                }
             }
             selvedge::Event::Election(event) => self.emit(NodeEvent::Election(event)),
             selvedge::Event::Sections(event) => self.gates.on_event(event),
@@ -147,23 +151,17 @@ impl Task {
         }
     }
 
-    /// An event of membership concerns the host itself, too.
-    fn on_membership(&mut self, event: &Event, source: Option<SocketAddr>) {
+    /// An event of membership concerns the host itself, too. Returns the member with other tags, if
+    /// the event is about one.
+    fn on_membership(
+        &mut self,
+        event: &Event,
+        source: Option<SocketAddr>,
+    ) -> Option<(Member, Tags)> {
         match event {
             Event::MetadataChanged(member) | Event::Changed(Delta::Joined(member)) => {
-                let machine = self.driver.machine().membership();
-                if let Some(metadata) = machine.metadata(member.id) {
-                    let mut addresses = address::from_metadata(metadata);
-                    // A link-local address is on the link that the news came by.
-                    let link = source.and_then(address::scope).or_else(|| self.own.link());
-                    for address in &mut addresses {
-                        *address = address::on_link(*address, link);
-                    }
-                    addresses
-                        .retain(|&it| self.socket.reaches(it) && !self.own.is(it, &*self.socket));
-                    self.directory
-                        .announce(*member, addresses, |id| machine.member(id).is_some());
-                }
+                let is_change = matches!(event, Event::MetadataChanged(_));
+                return self.on_announcement(member.id, is_change, source);
             }
             Event::Left => {
                 self.progress.has_left = true;
@@ -175,6 +173,39 @@ impl Task {
             // They concern the application alone, if any.
             Event::Changed(_) | Event::BroadcastReceived { .. } | _ => {}
         }
+        if let Event::Identified(me) = event {
+            self.publisher.set_tags(*me, &self.own.announced().tags);
+        }
+        None
+    }
+
+    /// Takes in the addresses and tags that a node has announced. Returns its tags, if it had others.
+    fn on_announcement(
+        &mut self,
+        id: NodeId,
+        is_change: bool,
+        source: Option<SocketAddr>,
+    ) -> Option<(Member, Tags)> {
+        let machine = self.driver.machine().membership();
+        let view = machine.member(id)?;
+        let announced = Announcement::decode(view.metadata).unwrap_or_else(|| {
+            self.traffic.unreadable.add(u64::from(is_change));
+            Announcement::default()
+        });
+        let Announcement {
+            mut addresses,
+            tags,
+        } = announced;
+        // A link-local address is on the link that the news came by.
+        let link = source.and_then(address::scope).or_else(|| self.own.link());
+        for address in &mut addresses {
+            *address = address::on_link(*address, link);
+        }
+        addresses.retain(|&it| self.socket.reaches(it) && !self.own.is(it, &*self.socket));
+        self.directory
+            .announce(view.member, addresses, |id| machine.member(id).is_some());
+        let is_other = self.publisher.set_tags(view.member, &tags);
+        is_other.then_some((view.member, tags))
     }
 
     /// The node or seed that a message to `id` is for. `None` where it is a seed that is here.

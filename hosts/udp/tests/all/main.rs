@@ -30,3 +30,4 @@ mod sections;
 mod sites;
 mod spared;
 mod starts;
+mod tags;

@@ -39,8 +39,8 @@ async fn a_node_starts_with_the_largest_id_and_the_most_addresses() {
 #[tokio::test(start_paused = true)]
 async fn a_node_announces_what_it_advertises_and_else_where_it_listens() {
     let network = Network::default();
-    let room = address::to_metadata(&[at(7), at(8)]).len();
-    let config = config().with_metadata_limit(u16::try_from(room).unwrap());
+    // The length of two addresses.
+    let config = config().with_metadata_limit(13);
     let one = Node::start(setup(&network, 1, &[]).membership(config.clone())).await;
     let advertises = setup(&network, 2, &[1]).membership(config);
     let _two = Node::start(advertises.advertise([at(7), at(8)])).await;
