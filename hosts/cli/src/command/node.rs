@@ -16,7 +16,9 @@ use selvedge_seal::{RateLimit, Seal, read_group_key_file, read_key_file};
 use selvedge_udp::faults::{FaultControl, Faults, Faulty};
 use selvedge_udp::traffic::TrafficReport;
 use selvedge_udp::transport::Udp;
-use selvedge_udp::{Clock, Events, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup, address};
+use selvedge_udp::{
+    Clock, Events, Handle, Host, MAX_NODE_ID, NodeEvent, Seed, Setup, Tags, address,
+};
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};
@@ -77,6 +79,10 @@ pub(crate) struct Node {
     /// it is behind a NAT
     #[arg(long, value_name = "ADDR", num_args = 1.., value_parser = address::parse)]
     advertise: Vec<SocketAddr>,
+    /// Tag of this node, which all other nodes have in their lists; repeat it for several, up to 512
+    /// bytes in all
+    #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = tag)]
+    tags: Vec<(String, String)>,
     /// Id of the node; random by default. No two nodes may share one
     #[arg(long, value_parser = clap::value_parser!(u64).range(..=MAX_NODE_ID.0))]
     id: Option<u64>,
@@ -170,6 +176,7 @@ impl Node {
             );
         let mut setup = Setup::new(id, self.listen)
             .advertise(self.advertise.iter().copied())
+            .tags(self.tags.iter().cloned().collect::<Tags>())
             .seeds(seeds)
             .membership(config)
             .election(self.election())
@@ -255,6 +262,14 @@ impl Node {
         let left = say_goodbye(&node, &mut log, &mut events, &mut signals).await;
         log.finish();
         ended.and(left)
+    }
+}
+
+/// Reads a tag. Its value may be empty, and may have further signs `=`.
+fn tag(text: &str) -> Result<(String, String), &'static str> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        Some(_) | None => Err("give a tag as NAME=VALUE"),
     }
 }
 

@@ -8,7 +8,7 @@ use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
 use selvedge::frame;
 use selvedge_core::{Choose, Incarnation, Member, Ratio, Span};
-use selvedge_membership::{Body, Claim, Command, Message, Metadata, Record};
+use selvedge_membership::{Age, Body, Claim, Command, Message, Metadata, Record};
 use selvedge_udp::discovery::Announcement;
 use selvedge_udp::faults::{FaultControl, Faults, Faulty};
 use selvedge_udp::{Error, Host, HostError, MemberInfo, NodeEvent, Reject, Tags};
@@ -245,18 +245,40 @@ async fn an_older_value_never_comes_back_under_loss_and_reordering() {
     }
 }
 
-/// A member says about itself that it has this metadata.
+/// A member says about itself that it lives with this metadata.
 fn claims(socket: &Socket, revision: u32, metadata: &[u8]) {
-    let member = Member::new(5, 0);
-    let mut message = Message::bare(Body::Unlucky);
+    let claim = Claim::Alive(Metadata(metadata.into()));
+    send(socket, Member::new(5, 0), Body::Unlucky, revision, claim);
+}
+
+fn send(socket: &Socket, member: Member, body: Body, revision: u32, claim: Claim) {
+    let mut message = Message::bare(body);
     message.records.push(Record {
         member,
         revision,
-        claim: Claim::Alive(Metadata(metadata.into())),
+        claim,
     });
     let mut datagram = Vec::new();
     frame::encode(member, &message, 1_000, &mut datagram).unwrap();
     socket.send(&datagram, at(1));
+}
+
+/// Its good-bye has no metadata, and the former life's is not its own.
+#[tokio::test(start_paused = true)]
+async fn a_later_life_without_metadata_has_no_tags_of_the_former_one() {
+    let network = Network::default();
+    let mut one = Node::start(setup(&network, 1, &[])).await;
+    let peer = network.open(at(5));
+    let announced = Announcement {
+        addresses: vec![at(5)],
+        tags: role("lamp"),
+    };
+    claims(&peer, 0, &announced.encode());
+    assert_eq!(next(&mut one, 5).await, role("lamp"));
+    let later = Member::new(5, 1);
+    send(&peer, later, Body::Farewell, 0, Claim::Left(Age(0)));
+    until(|| entry(&one, 5).is_some_and(|it| it.member == later)).await;
+    assert_eq!(tags(&one, 5), Some(Tags::new()));
 }
 
 /// Each has a good list of addresses in it, which does not count either.

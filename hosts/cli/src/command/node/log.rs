@@ -1,6 +1,6 @@
 //! The log of a node: a line for people, or a JSON object for programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::time::UNIX_EPOCH;
@@ -12,7 +12,7 @@ use selvedge_home::term::Colour;
 use selvedge_membership::Event;
 use selvedge_udp::discovery::{SeedFound, SeedNews, Twin, Unsent};
 use selvedge_udp::traffic::TrafficReport;
-use selvedge_udp::{Clock, NodeEvent, Observed};
+use selvedge_udp::{Clock, NodeEvent, Observed, Tags};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
@@ -56,6 +56,9 @@ pub(super) struct Line {
     /// The number of live nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     here: Option<usize>,
+    /// The tags of the node; bytes that are no text are replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<BTreeMap<String, String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ballot: Option<Ballot>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +76,21 @@ impl Line {
         Self {
             text,
             ..Self::default()
+        }
+    }
+
+    fn tags(node: NodeId, tags: &Tags) -> Self {
+        let text = match tags.is_empty() {
+            true => format!("node {node} has no tags any more"),
+            false => format!("node {node} has the tags {tags}"),
+        };
+        let tags = tags.iter();
+        let tags =
+            tags.map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into()));
+        Self {
+            node: Some(node),
+            tags: Some(tags.collect()),
+            ..Self::new(text)
         }
     }
 
@@ -213,6 +231,7 @@ impl Log {
                 ("broadcast", Line::new(text))
             }
             NodeEvent::Membership(Event::MetadataChanged(_) | Event::Left) => return,
+            NodeEvent::TagsChanged { member, tags } => ("tags", Line::tags(member.id, tags)),
             NodeEvent::Election(event) => self.election(*event, seen.node),
             NodeEvent::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
             NodeEvent::Announced(addresses) => ("announced", self.announced(addresses)),

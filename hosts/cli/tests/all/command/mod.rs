@@ -22,6 +22,7 @@ mod running;
 mod stalled;
 #[cfg(unix)]
 mod strangers;
+mod tags;
 
 use std::net::UdpSocket;
 
