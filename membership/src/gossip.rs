@@ -1,7 +1,8 @@
 //! The data that waits to be passed on: updates about members, and the application's broadcasts.
 //!
 //! Both are piggybacked on other messages, a bounded number of times each, newest first and then in
-//! turn.
+//! turn. The first update comes first, then the first broadcast, then the others: updates with long
+//! metadata may fill frames for minutes when many nodes join, and broadcasts do not wait for that.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -41,18 +42,19 @@ impl Updates {
         full
     }
 
-    /// Piggybacks as many records as there is `room` for; each is sent `copies` times in all. A
-    /// record whose metadata is longer than `longest` is given up: it may fit no message, and then
-    /// nothing behind it would be sent. O(records that are piggybacked).
+    /// Piggybacks the first `count` records, as far as there is `room` for them; each is sent `copies`
+    /// times in all. A record whose metadata is longer than `longest` is given up: it may fit no
+    /// message, and then nothing behind it would be sent. O(records that are piggybacked).
     pub(crate) fn load(
         &mut self,
+        count: usize,
         message: &mut Message,
         room: &mut Room,
         copies: u16,
         longest: usize,
         record_of: impl Fn(NodeId) -> Option<Record>,
     ) {
-        for _ in 0..self.queue.len() {
+        for _ in 0..count {
             let Some((id, sent)) = self.queue.pop_front() else {
                 break;
             };
@@ -75,6 +77,10 @@ impl Updates {
                 self.queue.push_back((id, sent + 1));
             }
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -159,9 +165,16 @@ impl Broadcasting {
         (true, full)
     }
 
-    /// Piggybacks as many broadcasts as there is `room` for; each is sent `copies` times in all.
-    pub(crate) fn load(&mut self, message: &mut Message, room: &mut Room, copies: u16) {
-        for _ in 0..self.queue.len() {
+    /// Piggybacks the first `count` broadcasts, as far as there is `room` for them; each is sent
+    /// `copies` times in all.
+    pub(crate) fn load(
+        &mut self,
+        count: usize,
+        message: &mut Message,
+        room: &mut Room,
+        copies: u16,
+    ) {
+        for _ in 0..count {
             let Some((broadcast, sent)) = self.queue.pop_front() else {
                 break;
             };
@@ -176,6 +189,10 @@ impl Broadcasting {
                 message.broadcasts.push(broadcast);
             }
         }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

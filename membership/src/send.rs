@@ -37,9 +37,21 @@ impl Membership {
         let longest = self.config.metadata_limit.into();
         let (list, now) = (&self.list, self.tombstone_clock());
         let record_of = |id| list.record(list.find(id)?, now);
-        self.updates
-            .load(&mut message, &mut room, copies, longest, record_of);
-        self.broadcasting.load(&mut message, &mut room, copies);
+        let (updates, broadcasts) = (&mut self.updates, &mut self.broadcasting);
+        let waiting = [updates.len(), broadcasts.len()];
+        let first = waiting.map(|it| it.min(1));
+        let others = waiting.map(|it| it.saturating_sub(1));
+        for [of_updates, of_broadcasts] in [first, others] {
+            updates.load(
+                of_updates,
+                &mut message,
+                &mut room,
+                copies,
+                longest,
+                record_of,
+            );
+            broadcasts.load(of_broadcasts, &mut message, &mut room, copies);
+        }
         cx.send(to, message);
     }
 

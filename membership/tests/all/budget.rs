@@ -9,6 +9,8 @@
     reason = "a test fails by panicking"
 )]
 
+use std::collections::BTreeSet;
+
 use crate::ring;
 
 use ring::{Ring, plain};
@@ -16,7 +18,7 @@ use selvedge_core::settings::OutOfRange;
 use selvedge_core::wire::frame_len;
 use selvedge_core::{Driver, Input, Member, NodeId};
 use selvedge_membership::{
-    Body, Broadcast, Claim, Command, Config, ConfigError, Event, Key, Membership, Message,
+    Body, Broadcast, Claim, Command, Config, ConfigError, Digest, Event, Key, Membership, Message,
     Metadata, Record, Reject,
 };
 
@@ -219,4 +221,43 @@ fn broadcasts_arrive_once_after_the_limit_was_raised() {
         .iter()
         .filter(|(_, event)| matches!(event, Event::BroadcastReceived { .. }));
     assert_eq!(arrived.count(), 8 * 32);
+}
+
+/// While many nodes with long metadata join, updates about them fill all frames. A message has the
+/// newest one and the first broadcast all the same, both as long as the defaults allow.
+#[test]
+fn a_broadcast_does_not_wait_for_updates_with_long_metadata() {
+    let mut ring = Ring::joined(2, &plain());
+    let config = plain();
+    let from = Member::new(1, 7);
+    for id in 10..60 {
+        let mut message = Message::bare(Body::Unlucky);
+        message.records.push(Record {
+            member: Member::new(id, 0),
+            revision: 0,
+            claim: Claim::Alive(bytes(config.metadata_limit)),
+        });
+        ring.step(0, Input::Message { from, message }).unwrap();
+    }
+    let payload = bytes(config.broadcast_len).0;
+    ring.command(0, Command::Broadcast(payload)).unwrap();
+    ring.wire.clear();
+    let ping = Message::bare(Body::Ping {
+        digest: Digest::default(),
+        origin: None,
+    });
+    for newest in [59, 58] {
+        let message = ping.clone();
+        ring.step(0, Input::Message { from, message }).unwrap();
+        let (_, _, answer) = ring.wire.remove(0);
+        assert_eq!(answer.records[0].member.id, NodeId(newest));
+        assert_eq!(
+            answer.broadcasts.len(),
+            1,
+            "{} records",
+            answer.records.len()
+        );
+        let numbers = answer.records.iter().map(|it| it.member.id);
+        assert_eq!(numbers.collect::<BTreeSet<_>>().len(), answer.records.len());
+    }
 }
