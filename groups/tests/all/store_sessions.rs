@@ -3,8 +3,8 @@
 use selvedge_core::{Member, Span, Time};
 use selvedge_groups::GroupId;
 use selvedge_groups::store::{
-    Action, ClientEffect, Expected, LeaderEffect, Operation, Position, REMOVED_MAX, SessionId,
-    Store, StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader,
+    Action, Change, ClientEffect, Expected, LeaderEffect, Operation, Position, REMOVED_MAX,
+    SessionId, Store, StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader,
     StoreReject, StoreRequest, StoreTimer, Stored, Transaction,
 };
 use selvedge_replica::State as _;
@@ -201,6 +201,20 @@ fn a_session_that_two_nodes_keep_alive_is_not_ended_by_one_that_leaves() {
     assert!(map.state.session(shared).is_some());
     map.tick(3);
     assert_eq!(map.state.session(shared), None);
+}
+
+#[test]
+fn a_session_whose_end_is_proposed_is_not_kept_alive() {
+    let mut map = Leader::new();
+    let session = map.begin();
+    let mut end = Vec::new();
+    while !end.contains(&LeaderEffect::Propose(Change::Expire { session, term: 1 })) {
+        map.settle(std::mem::take(&mut end));
+        map.leader.on_tick(&map.state, StoreTimer::Resend, &mut end);
+    }
+    assert_eq!(map.keep(TWO, session), None, "its end may be decided");
+    map.settle(end);
+    assert_eq!(map.keep(TWO, session), Some(None));
 }
 
 #[test]

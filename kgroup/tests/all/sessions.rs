@@ -45,14 +45,17 @@ fn reports(house: &Building, at: usize) -> impl Iterator<Item = &StoreEvent> {
     })
 }
 
-/// The map as its leader has it.
+/// The latest state of the map at a node that is up.
 fn held(house: &Building) -> &Store {
-    let leader = house.leader(map());
-    let node = house.net.machine(leader[0]).unwrap();
-    let Some(GroupState::Map(store)) = node.held(map()) else {
-        panic!("its leader holds a map");
-    };
-    store
+    let all = house.net.machines().filter(|it| house.net.is_up(it.0));
+    let all = all.filter_map(|(_, node)| {
+        let version = node.groups().replica(map())?.version();
+        match node.held(map())? {
+            GroupState::Map(store) => Some((version, store)),
+            _ => None,
+        }
+    });
+    all.max_by_key(|it| it.0).unwrap().1
 }
 
 /// The time until which the node knows that its session lives.
