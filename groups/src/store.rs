@@ -27,6 +27,7 @@ mod message;
 mod operation;
 mod page;
 mod state;
+mod transaction;
 
 pub use client::StoreClient;
 pub use config::StoreConfig;
