@@ -1,139 +1,23 @@
-//! The application's requests to k-groups.
+//! The application's requests to k-groups, except maps.
 
 use std::sync::Arc;
 
-use selvedge_core::{NodeId, Sha256Sortition};
-use selvedge_groups::{
-    self as groups, GroupId, SiteError,
-    store::{Entry, Expected, Key, Operation, Stored},
-};
+use selvedge_core::NodeId;
+use selvedge_groups::{self as groups, GroupId, SiteError};
 use selvedge_kgroup as kgroup;
 use selvedge_kgroup::devices::Ticket;
 use selvedge_kgroup::{Outcome, Site, TriggerId};
 use selvedge_routine::State;
 
+use crate::Handle;
 use crate::service::{Answer, Command, Error, Question, Reject, misplaced};
-use crate::{Handle, Watch};
-
-/// A map that a k-group holds, of names to bytes. See [`Handle::map`].
-///
-/// A request waits until the node has joined, and is repeated until an answer comes, which may be
-/// never if too few nodes are up: put a timeout around it. A dropped future stops waiting, and its
-/// request continues.
-#[derive(Clone, Copy, Debug)]
-pub struct Map<'a> {
-    node: &'a Handle,
-    group: GroupId,
-}
-
-impl Map<'_> {
-    /// Its group, which events name.
-    #[must_use]
-    pub const fn group(&self) -> GroupId {
-        self.group
-    }
-
-    /// The entry of this name, as it was at one moment after the question.
-    ///
-    /// # Errors
-    /// When the node takes no part in k-groups, has too many open requests, begins a new life or
-    /// has stopped, also before it joined.
-    pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Entry>, Error> {
-        let answer = self.ask(Question::Get(key.into())).await?;
-        let Answer::Found(entry) = answer else {
-            return Err(misplaced(&answer));
-        };
-        Ok(entry)
-    }
-
-    /// Puts an entry, in place of an existing one.
-    ///
-    /// # Errors
-    /// As [`get`](Self::get); the change may have been made.
-    pub async fn put(&self, key: impl Into<Key>, value: &[u8]) -> Result<Stored, Error> {
-        self.compare_and_set(key, Expected::Any, Some(value)).await
-    }
-
-    /// Removes an entry, if there is one.
-    ///
-    /// # Errors
-    /// As [`put`](Self::put).
-    pub async fn remove(&self, key: impl Into<Key>) -> Result<Stored, Error> {
-        self.compare_and_set(key, Expected::Any, None).await
-    }
-
-    /// Changes an entry if it is as expected; without a value, removes it.
-    ///
-    /// # Errors
-    /// As [`put`](Self::put).
-    pub async fn compare_and_set(
-        &self,
-        key: impl Into<Key>,
-        expected: Expected,
-        value: Option<&[u8]>,
-    ) -> Result<Stored, Error> {
-        let operation = Operation::set(key, expected, value.map(|it| it.iter().copied().collect()));
-        let answer = self.ask(Question::Change(operation)).await?;
-        let Answer::Stored(stored) = answer else {
-            return Err(misplaced(&answer));
-        };
-        Ok(stored)
-    }
-
-    /// Watches an entry: returns when the node has accepted the watch. [`next`](Watch::next) of the
-    /// watch returns the present entry first, and then the entry after changes.
-    ///
-    /// ```no_run
-    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
-    /// let mut front = node.map("doors").watch("front").await?;
-    /// loop {
-    ///     match front.next().await? {
-    ///         Some(entry) => println!("version {}: {:?}", entry.version, entry.value),
-    ///         None => println!("no such entry"),
-    ///     }
-    /// }
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// As [`get`](Self::get).
-    pub async fn watch(&self, key: impl Into<Key>) -> Result<Watch, Error> {
-        let mut watch = Watch::new(self.node, self.group, key.into());
-        watch.register().await?;
-        Ok(watch)
-    }
-
-    async fn ask(&self, question: Question) -> Result<Answer, Error> {
-        self.node.ask_group(self.group, question).await
-    }
-}
 
 impl Handle {
-    /// The map of this name, which all nodes of the mesh share. It begins when it is used. A node asks at most
-    /// [`pending`](selvedge_groups::store::StoreConfig::pending) maps in one life, 256 by default; give
-    /// what changes names to the entries of a few maps.
-    ///
-    /// ```no_run
-    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
-    /// let doors = node.map("doors");
-    /// doors.put("front", b"shut").await?;
-    /// assert!(doors.get("front").await?.is_some());
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn map(&self, name: &str) -> Map<'_> {
-        Map {
-            node: self,
-            group: GroupId::map(name, &Sha256Sortition),
-        }
-    }
-
     /// Triggers a routine of the site ([`Site::routine`](selvedge_kgroup::Site::routine)). Returns
     /// when its group has decided about the trigger; an id that was used before starts nothing.
     ///
     /// # Errors
-    /// As [`Map::get`].
+    /// As [`Map::get`](crate::Map::get).
     pub async fn trigger(&self, routine: GroupId, id: TriggerId) -> Result<(), Error> {
         let asked = self.ask_group(routine, Question::Trigger(id)).await?;
         debug_assert!(matches!(asked, Answer::Done), "it is decided: {asked:?}");
@@ -146,7 +30,7 @@ impl Handle {
     /// state, which may differ from the last report of this node.
     ///
     /// # Errors
-    /// When this node does not lead the device's cluster; as [`Map::get`].
+    /// When this node does not lead the device's cluster; as [`Map::get`](crate::Map::get).
     pub async fn reported(&self, device: NodeId, value: Option<State>) -> Result<(), Error> {
         let reported = kgroup::Command::Reported { device, value };
         self.ask(selvedge::Command::Groups(reported)).await
@@ -200,7 +84,7 @@ impl Handle {
     /// # Errors
     /// [`Reject::OtherChange`](crate::Reject::OtherChange) when another site was decided first; when the
     /// site cannot follow on the present one, with the part that differs; when this node proposes another
-    /// one already; as [`Map::get`].
+    /// one already; as [`Map::get`](crate::Map::get).
     pub async fn change_site(&self, site: impl Into<Arc<Site>>) -> Result<u32, Error> {
         let answer = self
             .submit_at_site(Command::ChangeSite(site.into()))
@@ -214,7 +98,7 @@ impl Handle {
         Ok(generation)
     }
 
-    /// Has a group begin anew that lost its memory for good: a map ([`Map::group`]), a routine
+    /// Has a group begin anew that lost its memory for good: a map ([`Map::group`](crate::Map::group)), a routine
     /// ([`Site::routine`]) or a cluster of devices ([`Site::cluster`]). The last two begin anew by themselves where all
     /// nodes but f are here. A group has lost its memory where more of
     /// its members than may fail are away for good, or lost their folders. What it held is lost, also if
@@ -225,7 +109,7 @@ impl Handle {
     /// epoch begins, or others send news of the group: if requests get no answer then, call this again.
     ///
     /// # Errors
-    /// When the site has no such group, or the node waits for too many to begin anew; as [`Map::get`].
+    /// When the site has no such group, or the node waits for too many to begin anew; as [`Map::get`](crate::Map::get).
     pub async fn begin_anew(&self, group: GroupId) -> Result<(), Error> {
         let answer = self.submit_at_site(Command::BeginAnew(group)).await?;
         debug_assert!(
@@ -270,7 +154,11 @@ impl Handle {
         }
     }
 
-    async fn ask_group(&self, group: GroupId, question: Question) -> Result<Answer, Error> {
+    pub(crate) async fn ask_group(
+        &self,
+        group: GroupId,
+        question: Question,
+    ) -> Result<Answer, Error> {
         self.submit_in(Command::Group { group, question }).await
     }
 }

@@ -9,6 +9,7 @@ use selvedge_core::shared::{self, Subscriber};
 use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership as membership;
 
+use crate::kept::Kept;
 use crate::service::{Answer, Command, Error, NodeService, Reject};
 use crate::traffic::Traffic;
 use crate::watch::Watches;
@@ -36,6 +37,7 @@ pub struct Handle {
     pub(crate) clock: Clock,
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) watches: Watches,
+    pub(crate) kept: Kept,
 }
 
 /// A reader of a node's events, with its own cursor. See [`Handle::events`].
@@ -246,7 +248,8 @@ impl Handle {
 
     /// Announces to the others that this node leaves, and stops it. Returns when that is done and
     /// its port is free. Gates admit no more users. It waits for guards, because to other nodes the
-    /// announcement ends all that this node holds.
+    /// announcement ends all that this node holds. [Sessions](crate::Session) end, also those that handles still
+    /// have; it waits for that up to two seconds.
     ///
     /// It waits for no answer: if the announcement reaches no other node, as in a cut, the other
     /// nodes see a crash ([A dead holder of a lock](crate#a-dead-holder-of-a-lock)).

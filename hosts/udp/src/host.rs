@@ -12,6 +12,8 @@ use selvedge_seal::{Epoch, OVERHEAD};
 use crate::directory::Directory;
 use crate::error::HostError;
 use crate::gates::Gates;
+use crate::keeper::Keeper;
+use crate::kept::Kept;
 use crate::notice::Paces;
 use crate::pending::Pending;
 use crate::places::{self, Own};
@@ -139,6 +141,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
 
     let traffic = Arc::new(Traffic::default());
     let state = NodeState::new(me);
+    let kept = Kept::default();
     let (shared, port) = shared::channel(setup.limits, state.clone());
     let mut task = Task {
         driver: Driver::new(machine),
@@ -154,6 +157,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         publisher: Publisher::new(port, state),
         gates: Gates::default(),
         pending: Pending::default(),
+        kept: Keeper(kept.clone()),
         sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
         local_clock: has_groups.then_some(setup.local_clock),
@@ -184,6 +188,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
         clock: setup.clock,
         traffic,
         watches: Watches::default(),
+        kept,
     };
     Ok((handle, task))
 }

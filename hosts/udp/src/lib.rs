@@ -41,6 +41,8 @@
 //! | the node's promises in k-groups survive a restart and a power cut ([`Setup::state`]): no message and no event of k-groups is seen before the facts before it are stored | each start has the same folder, and never an earlier copy of it, which is not detected; the promises of `selvedge_store` |
 //! | a restarted node has the site that was decided, whatever its program passes | the same; without a folder, another node that has it is up |
 //! | all members have the tags that a node set last ([`Handle::set_tags`]), and never go back to an earlier value of the same life | messages arrive in both directions infinitely often; the member is not forgotten meanwhile |
+//! | a [`Session`] of a map is kept alive in each life of the node, and ends when it is dropped or the node leaves | those of [`store`](selvedge_groups::store) |
+//! | a [`PrefixWatch`] returns each change of its prefix, or that changes were forgotten | the same |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
@@ -65,6 +67,9 @@
 //! | [`Handle::set_spared`] | the node has accepted it | the same |
 //! | [`Handle::set_tags`] | the node has accepted them, also before it has joined; others have them some periods later | [`Error`]: too long, or the node has stopped |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
+//! | [`PrefixWatch::next`] | an entry was changed or removed | the same |
+//! | [`Session::lapsed`] | the session may have ended | it has no error: also when the node has stopped |
+//! | [`Session::ended`] | the session is over | [`Closed`](Error::Closed) when the node has stopped |
 //! | [`Handle::leave`] | guards are dropped, and the announcement has ended | [`Unanswered`](Error::Unanswered) when the node is killed |
 //! | [`Guard::fenced`] | another node may have the lock | [`gate::Closed`](selvedge_core::shared::gate::Closed) when this node leaves or has stopped |
 //! | [`Events::recv`](selvedge_core::shared::Subscriber::recv) | there is an event | [`RecvError`](selvedge_core::shared::RecvError) |
@@ -259,15 +264,20 @@ pub mod faults;
 mod gates;
 mod handle;
 mod host;
+mod keeper;
+mod kept;
 mod locks;
+mod map;
 mod notice;
 mod pending;
 mod places;
+mod prefix_watch;
 mod publisher;
 mod sealing;
 mod seeds;
 mod sends;
 mod service;
+mod session;
 mod setup;
 mod sites;
 mod tags;
@@ -276,7 +286,6 @@ pub mod traffic;
 mod watch;
 
 pub use clock::new_life;
-pub use coordination::Map;
 pub use directory::MAX_NODE_ID;
 pub use error::HostError;
 pub use event::{MemberInfo, NodeEvent, NodeState, Observed};
@@ -284,8 +293,11 @@ pub use gates::{Gate, Guard, NoEntry};
 pub use handle::{Events, Handle};
 pub use host::Host;
 pub use locks::LockError;
+pub use map::Map;
+pub use prefix_watch::{PrefixNews, PrefixWatch};
 pub use seeds::Seed;
 pub use service::{Error, Reject};
+pub use session::Session;
 pub use setup::Setup;
 pub use tags::{Tags, TagsTooLong};
 pub use watch::Watch;

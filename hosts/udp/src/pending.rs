@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use selvedge_core::shared::Reply;
 use selvedge_groups::{
     GroupId,
-    store::{StoreCommand, StoreEvent},
+    store::{StoreCommand, StoreEvent, Stored},
 };
 use selvedge_kgroup::{Command, Event, TriggerId};
 
+use crate::kept::{Kept, Step};
 use crate::service::{Answer, Question, Reject};
 
 /// The key of a request, which its answer names.
@@ -33,6 +34,11 @@ impl Pending {
         let ticket = self.last;
         let command = match question {
             Question::Get(key) => StoreCommand::Get { ticket, key },
+            Question::List { prefix, after } => StoreCommand::List {
+                ticket,
+                prefix,
+                after,
+            },
             Question::Change(operation) => StoreCommand::Change { ticket, operation },
             Question::Trigger(id) => {
                 let routine = group;
@@ -56,8 +62,20 @@ impl Pending {
         clippy::wildcard_enum_match_arm,
         reason = "all other events, also later ones, are the application's"
     )]
-    pub(crate) fn on_event(&mut self, event: Event) -> Option<Event> {
+    pub(crate) fn on_event(&mut self, event: Event, kept: &Kept) -> Option<Event> {
         let (asked, answer) = match event {
+            Event::Map {
+                map,
+                event:
+                    StoreEvent::Changed {
+                        ticket,
+                        stored: Stored::Begun { session },
+                    },
+            } => {
+                // If its caller has given up, the answer is dropped, and the session ends.
+                let owner = kept.own((map, session), Step::Kept, true);
+                (Asked::Map(ticket), Answer::Session(owner))
+            }
             Event::Map {
                 event: StoreEvent::Changed { ticket, stored },
                 ..
@@ -66,6 +84,10 @@ impl Pending {
                 event: StoreEvent::Found { ticket, entry },
                 ..
             } => (Asked::Map(ticket), Answer::Found(entry)),
+            Event::Map {
+                event: StoreEvent::Listed { ticket, page },
+                ..
+            } => (Asked::Map(ticket), Answer::Listed(page)),
             Event::Triggered { routine, id } => (Asked::Trigger(routine, id), Answer::Done),
             other => return Some(other),
         };

@@ -7,7 +7,7 @@ use selvedge_core::Member;
 use selvedge_core::shared::{self, Service};
 use selvedge_groups::{
     GroupId,
-    store::{Entry, Key, Operation, Stored},
+    store::{BYTES_MAX, ENTRIES_MAX, Entry, Key, Operation, Page, SESSIONS_MAX, SessionId, Stored},
 };
 use selvedge_kgroup::{Site, TriggerId};
 use thiserror::Error;
@@ -15,6 +15,7 @@ use thiserror::Error;
 use crate::Observed;
 use crate::event::OtherSite;
 use crate::gates::{Gate, Settings};
+use crate::kept::{self, Owner};
 use crate::tags::{Tags, TagsTooLong};
 
 /// The types of commands and answers between handles and the task.
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Group { group: GroupId, question: Question },
     /// Other tags for this node.
     SetTags(Tags),
+    /// An owner of a session that goes on.
+    Resume(kept::Name),
     /// Leave the mesh, and end.
     Leave,
     /// End at once.
@@ -59,6 +62,8 @@ pub(crate) enum Command {
 pub(crate) enum Question {
     /// A map, for an entry.
     Get(Key),
+    /// A map, for entries.
+    List { prefix: Key, after: Option<Key> },
     /// A map, for a change.
     Change(Operation),
     /// A routine, for a run.
@@ -72,7 +77,9 @@ pub(crate) enum Answer {
     Gate(Gate),
     Members(Box<[Member]>),
     Found(Option<Entry>),
+    Listed(Page),
     Stored(Stored),
+    Session(Arc<Owner>),
     Generation(u32),
 }
 
@@ -107,6 +114,19 @@ pub enum Reject {
     /// later.
     #[error(transparent)]
     OtherSite(OtherSite),
+    /// The session has ended.
+    #[error("the session {0} has ended, and its entries are removed: begin another one")]
+    SessionOver(SessionId),
+    /// The map has no room for another entry.
+    #[error(
+        "the map has {ENTRIES_MAX} entries or {BYTES_MAX} bytes, the limits: remove some, or use another map"
+    )]
+    MapFull,
+    /// The map has no room for another session.
+    #[error(
+        "the map has {SESSIONS_MAX} sessions, the limit: end some of them, or begin it in another map"
+    )]
+    NoSession,
     /// Another change of the site was decided first.
     #[error(
         "another site was decided first, of generation {generation}: make the change from Handle::site again"

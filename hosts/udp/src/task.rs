@@ -3,6 +3,7 @@
 mod inbound;
 mod notices;
 mod outbound;
+mod sessions;
 mod sites;
 
 use core::future::{self, poll_fn};
@@ -13,7 +14,7 @@ use chacha20::ChaCha12Rng;
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
-use selvedge_core::{Driver, Effect, Input, Span};
+use selvedge_core::{Driver, Effect, Input, Span, Time};
 use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
@@ -24,6 +25,7 @@ use crate::clock::LocalClock;
 use crate::directory::Directory;
 use crate::facts::Keeping;
 use crate::gates::{Gate, Gates, Settings};
+use crate::keeper::Keeper;
 use crate::notice::Paces;
 use crate::pending::Pending;
 use crate::places::Own;
@@ -58,6 +60,7 @@ pub(crate) struct Task {
     pub(crate) publisher: Publisher,
     pub(crate) gates: Gates,
     pub(crate) pending: Pending,
+    pub(crate) kept: Keeper,
     pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
     /// The local clock, if the node takes part in k-groups.
@@ -98,6 +101,8 @@ pub(crate) struct Progress {
     is_in: bool,
     /// The callers that wait for it to leave. It leaves when it is outside of all sections.
     leaving: Vec<Reply<Answer, Reject>>,
+    /// It leaves no later for sessions that have not ended.
+    patience: Option<Time>,
     /// True if it has left.
     has_left: bool,
     /// True if it stops, for this or another reason.
@@ -119,6 +124,7 @@ impl Task {
             refused,
             killing,
             has_left,
+            patience: _,
             is_in: _,
             is_over: _,
         } = core::mem::take(&mut self.progress);
@@ -160,6 +166,13 @@ impl Task {
                     None => future::pending().await,
                 }
             };
+            let next_lapse = self.next_lapse().map(|at| self.clock.instant(at));
+            let lapses = async {
+                match next_lapse {
+                    Some(at) => sleep_until(at).await,
+                    None => future::pending().await,
+                }
+            };
             let next_epoch = async {
                 match turn {
                     Some(left) => sleep(left.into()).await,
@@ -188,9 +201,12 @@ impl Task {
                 written = written => self.on_written(written).await,
                 () = due => self.expire(&mut buffer).await,
                 () = next_epoch => {}
+                () = lapses => self.lapse(),
+                () = self.kept.0.errand() => {}
                 (nth, found) = self.lookups.next(&self.clock) => self.on_lookup(nth, found),
                 wish = self.gates.next() => self.on_wish(wish).await,
             }
+            self.keep_sessions().await;
             self.open_sections().await;
             self.leave_if_outside().await;
         }
@@ -212,6 +228,8 @@ impl Task {
     }
 
     async fn answer(&mut self, request: Request<NodeService>) {
+        // What was dropped before makes room.
+        self.keep_sessions().await;
         let Request { command, reply } = request;
         match command {
             Command::Machine(selvedge::Command::Membership(membership::Command::SetMetadata(
@@ -258,8 +276,13 @@ impl Task {
                 self.carry_out(None).await;
                 reply.send(outcome.map(|()| Answer::Done));
             }
+            Command::Resume(name) => {
+                reply.send(self.resume(name).map(Answer::Session));
+                self.carry_out(None).await;
+            }
             Command::Leave => {
                 self.gates.close();
+                self.end_sessions();
                 self.progress.leaving.push(reply);
             }
             Command::Kill => {
@@ -361,6 +384,7 @@ impl Task {
             || self.driver.machine().membership().phase() == membership::Phase::Leaving
             || !self.gates.is_empty()
             || self.driver.machine().in_use().is_some()
+            || self.waits_for_sessions()
         {
             return;
         }

@@ -125,6 +125,7 @@ impl Task {
             selvedge::Event::Present(_) => {
                 self.gates.begin_again();
                 self.pending.refuse_all(Reject::NewLife);
+                self.kept.begin_again();
                 self.sites.refuse_change(Reject::NewLife);
                 self.sites = Sites::default();
                 self.follow_site();
@@ -144,7 +145,8 @@ impl Task {
         if let kgroup::Event::Groups(selvedge_groups::Event::Fact(_)) = event {
             return;
         }
-        let event = self.pending.on_event(event);
+        let event = self.kept.on_event(event);
+        let event = event.and_then(|it| self.pending.on_event(it, &self.kept.0));
         if let Some(event) = event.and_then(|it| self.on_site_event(it)) {
             let me = self.driver.machine().membership().me().id;
             self.publisher.push(at, me, event);

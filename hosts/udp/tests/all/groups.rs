@@ -44,7 +44,7 @@ fn coordination_of(change: impl FnOnce(Definition) -> Definition) -> Coordinatio
     Coordination::new(site.unwrap().with_routine(on).unwrap())
 }
 
-async fn start(count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
+pub(crate) async fn start(count: u64, change: impl Fn(Setup) -> Setup) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
     for id in 1..=count {
         let first = nodes.first().map(|it| it.address());

@@ -27,6 +27,7 @@ mod network;
 mod places;
 mod power;
 mod sections;
+mod sessions;
 mod sites;
 mod spared;
 mod starts;
