@@ -5,7 +5,7 @@
 //! Through it they read the node's latest published state ([`Handle::members`],
 //! [`Handle::leader`]), send requests ([`Handle::lock`], [`Handle::elect`], [`Handle::map`],
 //! [`Handle::leave`]), read events ([`Handle::events`]), and wait for a state ([`Handle::joined`],
-//! [`Handle::wait_for`]).
+//! [`Handle::wait_for`]). [`recipes`] has locks, elections, queues and others of maps.
 //!
 //! ```no_run
 //! use selvedge_udp::seal::{Seal, read_key_file};
@@ -273,6 +273,7 @@ mod pending;
 mod places;
 mod prefix_watch;
 mod publisher;
+pub mod recipes;
 mod sealing;
 mod seeds;
 mod sends;

@@ -26,6 +26,7 @@ mod hostile;
 mod network;
 mod places;
 mod power;
+mod recipes;
 mod sections;
 mod sessions;
 mod sites;

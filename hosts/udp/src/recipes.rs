@@ -1,0 +1,24 @@
+//! Recipes of coordination, each a page of code on [`Map`](crate::Map): sessions, transactions and watches of prefixes. Use
+//! them as they are, or copy one and change it.
+//!
+//! | recipe | promise | assumption |
+//! |---|---|---|
+//! | [`Lock`](lock::Lock) | one holder at a time, in the order of the requests; later holders have greater tokens | the holder heeds [`lapsed`](lock::Guard::lapsed), or the resource checks tokens |
+//! | [`Election`](election::Election) | one leader at a time, the candidate that waits longest; all nodes see its value | the same |
+//! | [`Semaphore`](semaphore::Semaphore) | no more than n permits at a time, in the order of the requests | the same, and all nodes give one n |
+//! | [`Queue`](queue::Queue) | an item is taken once, and the oldest first | a node that fails may have taken one without a trace |
+//! | [`Registry`](registry::Registry) | an address is listed while the node that registered it is here | a session outlives its node by its time to live |
+//! | [`Barrier`](barrier::Barrier) | no one passes before n have arrived | |
+//! | [`Counter`](counter::Counter) | each sum is returned once | an answer that is lost may have counted |
+//!
+//! The entries of one map are changed by one group of nodes, one after another. Give recipes that are busy maps
+//! of their own.
+
+pub mod barrier;
+pub mod counter;
+pub mod election;
+mod line;
+pub mod lock;
+pub mod queue;
+pub mod registry;
+pub mod semaphore;

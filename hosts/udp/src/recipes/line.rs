@@ -1,0 +1,121 @@
+//! A line of entries that wait: the base of locks, elections and semaphores.
+
+use std::collections::BTreeSet;
+
+use selvedge_core::Span;
+use selvedge_groups::GroupId;
+use selvedge_groups::store::{Key, Stored, Transaction, appended};
+
+use crate::{Error, Map, PrefixNews, Reject, Session};
+
+/// The order of the holders of one prefix: a later one has a greater token, also after the map has
+/// [begun anew](crate::Handle::begin_anew). Send it with each request to what is protected, and have that refuse a
+/// smaller one than it has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token {
+    /// The map's group: tokens of different maps have no order.
+    pub map: GroupId,
+    /// The version of the map that made the entry of the holder.
+    pub version: u64,
+}
+
+/// A place in a line: an entry that its session owns. The entries before it are older.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) session: Session,
+    pub(super) key: Key,
+    pub(super) token: Token,
+}
+
+/// Returns true if this is the name of an entry that was appended to a prefix: longer names belong to longer prefixes.
+pub(super) fn is_in_line(prefix: &str, key: &str) -> bool {
+    key.len() == appended(prefix, 0).len()
+}
+
+impl Place {
+    /// Takes the last place.
+    pub(super) async fn take(
+        map: Map<'_>,
+        prefix: &str,
+        value: &[u8],
+        ttl: Span,
+    ) -> Result<Self, Error> {
+        let session = map.session(ttl).await?;
+        let append = Transaction::new().append_owned(prefix, value, session.id());
+        let version = done(map.transact(append).await?, &session)?;
+        Ok(Self {
+            key: appended(prefix, version),
+            token: Token {
+                map: map.group(),
+                version,
+            },
+            session,
+        })
+    }
+
+    /// Waits until fewer than this number are before it. A watch from the first entry on: names sort by
+    /// age, so entries before this one are removed and none is added.
+    pub(super) async fn comes(&self, map: Map<'_>, prefix: &str, room: usize) -> Result<(), Error> {
+        let mut line = map.watch_prefix(prefix, 0).await?;
+        let mut before = BTreeSet::new();
+        let mut is_listed = false;
+        loop {
+            let news = tokio::select! {
+                news = line.next() => news?,
+                ended = self.session.ended() => {
+                    ended?;
+                    return Err(over(&self.session));
+                }
+            };
+            match news {
+                PrefixNews::Changed { changes, .. } => {
+                    let changes = changes.into_iter().filter(|it| it.key <= self.key);
+                    for change in changes.filter(|it| is_in_line(prefix, &it.key)) {
+                        let is_here = change.entry.is_some();
+                        if change.key == self.key {
+                            is_listed = is_here;
+                        } else if is_here {
+                            before.insert(change.key);
+                        } else {
+                            before.remove(&change.key);
+                        }
+                    }
+                    if !is_listed {
+                        return Err(over(&self.session));
+                    }
+                    if before.len() < room {
+                        return Ok(());
+                    }
+                }
+                // All that are here follow.
+                PrefixNews::Compacted => {
+                    before.clear();
+                    is_listed = false;
+                }
+            }
+        }
+    }
+}
+
+/// The version of a change that was done for a session.
+pub(super) fn done(stored: Stored, session: &Session) -> Result<u64, Error> {
+    if let Stored::Done { version } = stored {
+        return Ok(version);
+    }
+    Err(match stored == Stored::NoSession {
+        true => over(session),
+        false => why(stored),
+    })
+}
+
+/// The reason for which a change was not done, or is not known to be.
+pub(super) const fn why(stored: Stored) -> Error {
+    Error::Rejected(match matches!(stored, Stored::Full) {
+        true => Reject::MapFull,
+        false => Reject::NewLife,
+    })
+}
+
+fn over(session: &Session) -> Error {
+    Error::Rejected(Reject::SessionOver(session.id()))
+}

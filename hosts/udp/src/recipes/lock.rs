@@ -1,0 +1,113 @@
+//! A lock that nodes take in turn.
+
+use selvedge_core::Span;
+
+use super::line::Place;
+pub use super::line::Token;
+use crate::{Error, Map};
+
+/// A lock of this name in a map. Unlike [`Handle::lock`](crate::Handle::lock), which all nodes of the mesh grant,
+/// it is decided by the map's group, and a holder that fails is passed over after its time to live.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use selvedge_udp::Span;
+/// use selvedge_udp::recipes::lock::Lock;
+/// use tokio::time::timeout;
+///
+/// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
+/// let lock = Lock::new(node.map("locks"), "printer", Span::secs(10));
+/// // A dropped future gives its place up.
+/// if let Ok(guard) = timeout(Duration::from_secs(60), lock.acquire()).await {
+///     let guard = guard?;
+///     tokio::select! {
+///         () = print(guard.token()) => guard.release().await?,
+///         () = guard.lapsed() => println!("another node may have the lock"),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// # async fn print(_: selvedge_udp::recipes::lock::Token) {}
+/// ```
+///
+/// An entry of the map for each holder and each that waits, and a session for each.
+#[derive(Clone, Debug)]
+pub struct Lock<'a> {
+    map: Map<'a>,
+    prefix: String,
+    ttl: Span,
+}
+
+/// Holds a lock until it is dropped, its node leaves, or its session ends.
+#[derive(Debug)]
+pub struct Guard(Place);
+
+impl<'a> Lock<'a> {
+    /// The lock of this name. A holder whose node fails has it for this time to live, from a second to a
+    /// day, or a little longer.
+    #[must_use]
+    pub fn new(map: Map<'a>, name: &str, ttl: Span) -> Self {
+        let prefix = format!("lock/{name}/");
+        Self { map, prefix, ttl }
+    }
+
+    /// Waits for its turn: the one that asked first gets it first. A dropped future waits no longer.
+    ///
+    /// # Errors
+    /// When the session ended in the meantime ([`Reject::SessionOver`](crate::Reject::SessionOver)), or the map
+    /// has no room; as [`Map::session`].
+    pub async fn acquire(&self) -> Result<Guard, Error> {
+        let place = Place::take(self.map, &self.prefix, &[], self.ttl).await?;
+        place.comes(self.map, &self.prefix, 1).await?;
+        Ok(Guard(place))
+    }
+
+    /// Takes the lock if no one holds it or waits for it; else returns `None`.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire(&self) -> Result<Option<Guard>, Error> {
+        if !self.is_free(None).await? {
+            return Ok(None);
+        }
+        let place = Place::take(self.map, &self.prefix, &[], self.ttl).await?;
+        let is_first = self.is_free(Some(&place)).await?;
+        Ok(is_first.then_some(Guard(place)))
+    }
+
+    /// Returns true if there is no one in the line, or this one is the first.
+    async fn is_free(&self, place: Option<&Place>) -> Result<bool, Error> {
+        let all = self.map.list_all(&*self.prefix).await?;
+        let mut line = all.entries.iter().map(|it| &it.0);
+        let first = line.find(|it| super::line::is_in_line(&self.prefix, it));
+        Ok(first == place.map(|it| &it.key))
+    }
+}
+
+impl Guard {
+    /// Its fencing token, which is greater than those of all former holders.
+    #[must_use]
+    pub const fn token(&self) -> Token {
+        self.0.token
+    }
+
+    /// Returns true if it certainly has the lock now, see [`Session::is_alive`](crate::Session::is_alive).
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        self.0.session.is_alive()
+    }
+
+    /// Waits until another node may have the lock.
+    pub async fn lapsed(&self) {
+        self.0.session.lapsed().await;
+    }
+
+    /// Releases the lock, and returns when the next one may have it. A drop releases it, too.
+    ///
+    /// # Errors
+    /// As [`Session::end`](crate::Session::end).
+    pub async fn release(self) -> Result<(), Error> {
+        self.0.session.end().await
+    }
+}
