@@ -369,7 +369,9 @@ async fn a_map_whose_members_are_gone_for_good_begins_anew_by_command() {
         .unwrap();
     let found = timeout(PATIENCE, node.map("doors").get("front")).await;
     assert_eq!(found.unwrap(), Ok(None));
-    put(node.map("doors"), 1).await;
+    // Versions are higher than those of the map that was lost.
+    let first = selvedge_groups::store::Store::after(1).version() + 1;
+    put(node.map("doors"), first).await;
     // A group that the site does not have.
     let refused = node.begin_anew(Site::routine(9)).await.unwrap_err();
     assert!(
