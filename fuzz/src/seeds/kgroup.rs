@@ -4,7 +4,10 @@ use selvedge_core::wire::Envelope;
 use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_groups::{
     GroupId, Item,
-    store::{Change, Entry, Expected, Operation, StoreAnswer, StoreRequest, Stored},
+    store::{
+        Change, Changes, Entry, EntryChange, Expected, Operation, Page, Position, SessionId,
+        StoreAnswer, StoreRequest, Stored, Transaction, Wait,
+    },
 };
 use selvedge_kgroup::routines::{self, StepOutcome};
 use selvedge_kgroup::{
@@ -34,9 +37,60 @@ pub(crate) fn operation() -> Operation {
 
 fn entry() -> Option<Entry> {
     Some(Entry {
+        created: 280,
         version: 300,
+        session: Some(session()),
         value: [1, 2, 3].into_iter().collect(),
     })
+}
+
+const fn session() -> SessionId {
+    SessionId {
+        by: Member::new(300, 7),
+        number: 2,
+    }
+}
+
+/// A transaction with each kind of step.
+fn transaction() -> Operation {
+    let transaction = Transaction::new()
+        .when("front", Expected::Version(300))
+        .put_owned("front", &[1, 2], session())
+        .append("line/", &[3])
+        .otherwise_remove("front");
+    Operation::Transact(transaction)
+}
+
+/// Changes of sessions, and those of a leader.
+fn of_map() -> Vec<Change> {
+    let (by, session, term) = (Member::new(300, 7), session(), 3);
+    let operations = [
+        operation(),
+        transaction(),
+        Operation::BeginSession {
+            ttl: Span::secs(10),
+        },
+        Operation::EndSession(session),
+    ];
+    let asked = operations.into_iter().zip(2..);
+    let asked = asked.map(|(operation, number)| Change::Asked {
+        by,
+        number,
+        operation,
+    });
+    let wait = Wait {
+        session,
+        renewals: 1,
+        left: Span::secs(5),
+    };
+    let waits = [wait].into_iter().collect();
+    let own = [
+        Change::TakeOver { by },
+        Change::Wait { waits, term },
+        Change::Renew { session, term },
+        Change::Expire { session, term },
+    ];
+    asked.chain(own).collect()
 }
 
 fn status() -> Status {
@@ -104,7 +158,35 @@ pub(crate) fn requests() -> Vec<Request> {
             known: 300,
         }),
         Request::Store(StoreRequest::Unwatch { key: key() }),
+        Request::Store(StoreRequest::List {
+            number: 3,
+            prefix: key(),
+            after: Some("front/1".into()),
+        }),
+        Request::Store(StoreRequest::WatchPrefix {
+            watch: 4,
+            number: 1,
+            prefix: key(),
+            since: Position {
+                version: 300,
+                after: Some("/1".into()),
+                base: 280,
+            },
+        }),
+        Request::Store(StoreRequest::UnwatchPrefix { watch: 4 }),
+        Request::Store(StoreRequest::KeepAlive {
+            number: 5,
+            session: session(),
+        }),
     ]
+}
+
+fn changed(entry: Option<Entry>) -> EntryChange {
+    EntryChange {
+        key: "front".into(),
+        version: 300,
+        entry,
+    }
 }
 
 const fn due() -> Due {
@@ -175,6 +257,29 @@ fn answers() -> Vec<Answer> {
             entry: entry(),
         }),
         Answer::Store(StoreAnswer::Refused),
+        Answer::Store(StoreAnswer::Listed {
+            number,
+            page: Page {
+                version: 301,
+                entries: entry().map(|it| ("front".into(), it)).into_iter().collect(),
+                is_last: true,
+            },
+        }),
+        Answer::Store(StoreAnswer::PrefixChanged {
+            watch: 4,
+            number,
+            found: Changes {
+                version: 301,
+                changes: [None, entry()].into_iter().map(changed).collect(),
+                is_last: false,
+            },
+        }),
+        Answer::Store(StoreAnswer::Compacted { watch: 4, number }),
+        Answer::Store(StoreAnswer::KeptAlive {
+            number,
+            session: session(),
+            ttl: Some(Span::secs(10)),
+        }),
     ]
 }
 
@@ -296,16 +401,11 @@ fn updates() -> Vec<Update> {
             definition: vec![1, 2, 3],
         },
     ];
-    let of_map = Change {
-        by: Member::new(300, 7),
-        number: 2,
-        operation: operation(),
-    };
     let of_devices = of_devices.into_iter().map(Update::Devices);
     let of_routines = of_routines.into_iter().map(Update::Routine);
     of_devices
         .chain(of_routines)
-        .chain([Update::Map(of_map)])
+        .chain(of_map().into_iter().map(Update::Map))
         .collect()
 }
 

@@ -142,11 +142,11 @@ impl Action {
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub struct Transaction {
     /// The conditions.
-    pub compare: List<Compare, 1>,
+    pub compare: List<Compare, 0>,
     /// The steps if all conditions hold.
-    pub then: List<Action, 1>,
+    pub then: List<Action, 0>,
     /// The steps if not.
-    pub otherwise: List<Action, 1>,
+    pub otherwise: List<Action, 0>,
 }
 
 /// A request to change a map.
@@ -231,10 +231,6 @@ impl Transaction {
 }
 
 /// A change as the group decides it.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all changes are of the largest kind"
-)]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
 pub enum Change {
@@ -263,7 +259,7 @@ pub enum Change {
     /// The leader received nothing of some sessions for a while: the next leader counts what is left.
     Wait {
         /// The sessions.
-        waits: List<Wait, 1>,
+        waits: List<Wait, 0>,
         /// As in [`Expire`](Self::Expire).
         term: u64,
     },

@@ -16,7 +16,7 @@ pub struct Page {
     /// The version of the map.
     pub version: u64,
     /// The entries, by name.
-    pub entries: List<(Key, Entry), 1>,
+    pub entries: List<(Key, Entry), 0>,
     /// True if no other entry follows.
     pub is_last: bool,
 }
@@ -105,7 +105,7 @@ pub struct Changes {
     /// The version of the map.
     pub version: u64,
     /// The changes, by version and name. Of several changes of an entry it is the last one.
-    pub changes: List<EntryChange, 1>,
+    pub changes: List<EntryChange, 0>,
     /// True if no other change follows.
     pub is_last: bool,
 }
@@ -114,7 +114,7 @@ pub struct Changes {
 pub(super) fn fill<T: Serialize>(
     mut room: Room,
     items: impl IntoIterator<Item = T>,
-) -> (List<T, 1>, bool) {
+) -> (List<T, 0>, bool) {
     let mut items = items.into_iter();
     let mut taken: Vec<T> = items.by_ref().take(1).collect();
     let is_taken = taken.iter().all(|it| room.take(encoded_len(it)));

@@ -28,10 +28,6 @@ pub struct Observed {
 }
 
 /// An event of a node. The states of locks are not among them: the lock's guard has those.
-#[allow(
-    clippy::large_enum_variant,
-    reason = "nearly all events of a busy node are those of k-groups"
-)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NodeEvent {

@@ -103,6 +103,11 @@ impl Asked {
                     false => Ok(()),
                 }
             }
+            other @ (StoreEvent::Listed { .. }
+            | StoreEvent::PrefixChanged { .. }
+            | StoreEvent::Compacted { .. }
+            | StoreEvent::SessionKept { .. }
+            | StoreEvent::SessionOver { .. }) => Err(format!("{at} did not ask for {other:?}")),
             other => Err(format!("{at} receives an unknown event: {other:?}")),
         }
     }
