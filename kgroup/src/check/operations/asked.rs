@@ -103,11 +103,11 @@ impl Asked {
                     false => Ok(()),
                 }
             }
-            other @ (StoreEvent::Listed { .. }
+            StoreEvent::Listed { .. }
             | StoreEvent::PrefixChanged { .. }
             | StoreEvent::Compacted { .. }
             | StoreEvent::SessionKept { .. }
-            | StoreEvent::SessionOver { .. }) => Err(format!("{at} did not ask for {other:?}")),
+            | StoreEvent::SessionOver { .. } => Err(format!("{at} did not ask for {event:?}")),
             other => Err(format!("{at} receives an unknown event: {other:?}")),
         }
     }
