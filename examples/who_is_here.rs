@@ -380,10 +380,10 @@ mod tests {
         let received = first.line(second.udp).await.unwrap();
         assert_eq!(received["metadata"], "kitchen");
 
-        let (status, reason) = second.ask("PUT /metadata", &"x".repeat(33)).await;
+        let (status, reason) = second.ask("PUT /metadata", &"x".repeat(601)).await;
         assert_eq!(status, 409);
         assert!(
-            reason.contains("33 bytes, but at most 32 are allowed"),
+            reason.contains("601 bytes, but at most 600 are allowed"),
             "{reason}"
         );
 

@@ -28,7 +28,8 @@ use crate::{Clock, MemberInfo, NodeState, Observed, Tags, block_on};
 /// [`block_on`](crate::block_on). In a task of a tokio runtime they panic, as tokio's own do.
 ///
 /// When the last handle is dropped the node stops without an announcement, as in a crash: use
-/// [`leave`](Self::leave) first. Gates, guards and subscriptions do not keep it running.
+/// [`leave`](Self::leave) first. Gates, guards of locks of the mesh and subscriptions do not keep it running;
+/// watches, sessions and what [`recipes`](crate::recipes) return do.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub(crate) shared: shared::Handle<NodeService, NodeState>,

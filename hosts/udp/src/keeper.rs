@@ -39,7 +39,10 @@ impl Keeper {
                 let Some(keeping) = all.sessions.get(&(map, session)) else {
                     return Some(event);
                 };
-                keeping.set(|it| it.keep(until));
+                // One that is to end does not live again by a late answer.
+                if matches!(keeping.step, Step::Keep | Step::Kept) {
+                    keeping.set(|it| it.keep(until));
+                }
                 None
             }
             StoreEvent::SessionOver { session } => {
@@ -75,7 +78,7 @@ impl Keeper {
     pub(crate) fn end_all(&self) {
         for keeping in self.0.lock().sessions.values_mut() {
             if !matches!(keeping.step, Step::Ends(_)) {
-                keeping.step = Step::End;
+                keeping.end();
             }
         }
     }

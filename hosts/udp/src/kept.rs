@@ -1,7 +1,7 @@
 //! What the application keeps in the machine by its handles: sessions and watches of prefixes. Handles
 //! may be dropped in any thread, so a drop leaves an errand to the task.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +32,8 @@ pub(crate) struct All {
     pub(crate) unwatched: Vec<(GroupId, u64)>,
     /// The ticket of the last watch of a prefix.
     ticket: u64,
+    /// The tickets of watches that have not ended.
+    watched: BTreeSet<u64>,
 }
 
 /// A session that this node keeps alive.
@@ -110,13 +112,23 @@ impl Kept {
     pub(crate) fn ticket(&self) -> u64 {
         let mut all = self.lock();
         all.ticket += 1;
-        all.ticket
+        let ticket = all.ticket;
+        all.watched.insert(ticket);
+        ticket
     }
 
     /// Ends a watch of a prefix.
     pub(crate) fn unwatch(&self, map: GroupId, ticket: u64) {
-        self.lock().unwatched.push((map, ticket));
+        let mut all = self.lock();
+        all.watched.remove(&ticket);
+        all.unwatched.push((map, ticket));
+        drop(all);
         self.0.errands.notify_one();
+    }
+
+    /// Returns true if the watch of this ticket has not ended. Its command may arrive after its end.
+    pub(crate) fn is_watched(&self, ticket: u64) -> bool {
+        self.lock().watched.contains(&ticket)
     }
 
     /// Waits for an errand.
@@ -126,13 +138,33 @@ impl Kept {
 }
 
 impl Keeping {
+    /// It is to end: from now on no owner takes it for alive.
+    pub(crate) fn end(&mut self) {
+        self.step = Step::End;
+        self.set(Standing::lapse);
+    }
+
     /// Changes the standing, for all owners.
     pub(crate) fn set(&self, change: impl FnOnce(&mut Standing)) {
         self.standing.send_modify(change);
     }
 }
 
+impl Standing {
+    /// The session may have ended.
+    fn lapse(&mut self) {
+        (self.until, self.has_lapsed) = (None, true);
+    }
+}
+
 impl Owner {
+    /// A command to end it is on its way: from now on no owner takes it for alive.
+    pub(crate) fn lapse(&self) {
+        if let Some(keeping) = self.kept.lock().sessions.get_mut(&self.name) {
+            keeping.set(Standing::lapse);
+        }
+    }
+
     /// Has its drop end the session, or not.
     pub(crate) fn set_ends(&self, ends: bool) {
         self.ends.store(ends, Ordering::Relaxed);
@@ -156,7 +188,7 @@ impl Drop for Owner {
         keeping.owners = keeping.owners.saturating_sub(1);
         let is_kept = matches!(keeping.step, Step::Keep | Step::Kept);
         if is_kept && *self.ends.get_mut() {
-            keeping.step = Step::End;
+            keeping.end();
         } else if is_kept && keeping.owners == 0 {
             keeping.step = Step::Stop;
         }

@@ -113,8 +113,8 @@ impl Map<'_> {
     }
 
     /// Puts an entry that is removed after its time to live, of a second to a day, or a little more; earlier where
-    /// this node leaves. A put again gives it another time to live. Two changes; until it is removed the
-    /// entry takes one of the map's [`SESSIONS_MAX`](selvedge_groups::store::SESSIONS_MAX) sessions.
+    /// this node leaves. A put again gives it another time to live. Two changes; each put takes, for its time to
+    /// live, one of the map's [`SESSIONS_MAX`](selvedge_groups::store::SESSIONS_MAX) sessions.
     ///
     /// # Errors
     /// As [`session`](Self::session) and [`put`](Self::put).

@@ -11,7 +11,8 @@
 //! | [`Barrier`](barrier::Barrier) | no one passes before n have arrived | |
 //! | [`Counter`](counter::Counter) | each sum is returned once | an answer that is lost may have counted |
 //!
-//! The entries of one map are changed by one group of nodes, one after another. Give recipes that are busy maps
+//! A change is done once where no more than [64](selvedge_groups::store::CLIENTS_MAX) nodes change the map between its
+//! first request and its answer. The entries of one map are changed by one group of nodes, one after another. Give recipes that are busy maps
 //! of their own.
 
 pub mod barrier;

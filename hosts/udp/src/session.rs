@@ -68,6 +68,7 @@ impl Session {
     /// it. It moves on with each answer of the map's group, of which there are three or more in each time to
     /// live. It holds as long as the speeds of clocks differ by less than an eighth. If the machine
     /// is suspended that clock may stand still, and the session ends earlier: rely on a fencing token there.
+    /// So it does where the map [begins anew](Handle::begin_anew).
     #[must_use]
     pub fn until(&self) -> Time {
         self.standing().until.unwrap_or(Time::ZERO)
@@ -78,7 +79,7 @@ impl Session {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let standing = self.standing();
-        !standing.is_over && standing.until > Some(self.node.clock().now())
+        !standing.is_over && !standing.is_closed && standing.until > Some(self.node.clock().now())
     }
 
     /// Waits until the session may have ended: [`until`](Self::until) has passed, it is over, or the node has
@@ -104,6 +105,7 @@ impl Session {
     /// As [`Map::put`]: it ends later.
     pub async fn end(self) -> Result<(), Error> {
         let (group, id) = self.owner.name;
+        self.owner.lapse();
         let question = Question::Change(Operation::EndSession(id));
         let answer = self.node.ask_group(group, question).await?;
         let Answer::Stored(_) = answer else {
@@ -114,7 +116,8 @@ impl Session {
     }
 
     /// Stops keeping it alive, and returns its name: it ends when its time to live is over, unless another
-    /// node [resumes](Map::resume) it before.
+    /// node [resumes](Map::resume) it before. Leave the mesh only when the other node has done so: the group's leader
+    /// ends the sessions that a node that leaves kept alive alone.
     #[must_use]
     pub fn detach(self) -> SessionId {
         self.owner.set_ends(false);

@@ -15,6 +15,7 @@ use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
 use selvedge_core::{Driver, Effect, Input, Span, Time};
+use selvedge_groups::store::StoreCommand;
 use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
 use tokio::time::{Duration, sleep, sleep_until};
@@ -235,6 +236,11 @@ impl Task {
             Command::Machine(selvedge::Command::Membership(membership::Command::SetMetadata(
                 _,
             ))) => reply.send(Err(Reject::Metadata)),
+            // Its watch was dropped before it came.
+            Command::Machine(selvedge::Command::Groups(kgroup::Command::Map {
+                command: StoreCommand::WatchPrefix { ticket, .. },
+                ..
+            })) if !self.kept.0.is_watched(ticket) => reply.send(Ok(Answer::Done)),
             Command::Machine(command) => {
                 let outcome = self.command(command);
                 self.carry_out(None).await;

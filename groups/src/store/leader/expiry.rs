@@ -30,9 +30,8 @@ const SILENCE: (Span, Span) = (Span::secs(5), Span::secs(30));
 /// The nodes that keep a session alive, as far as this leader knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Keeper {
-    None,
     One(Member),
-    /// Several nodes: none of them ends it by leaving.
+    /// Several nodes, or it is not known which: none of them ends it by leaving.
     Several,
 }
 
@@ -102,7 +101,7 @@ impl Expiry {
             Outcome::TakenOver { by, term } if by == self.me => {
                 self.term = Some(term);
                 let all = state.sessions();
-                let all = all.map(|(id, it)| (id, self.alive(it.left, Keeper::None)));
+                let all = all.map(|(id, it)| (id, self.alive(it.left, Keeper::Several)));
                 self.alive = all.collect();
             }
             Outcome::TakenOver { .. } => {
@@ -148,7 +147,7 @@ impl Expiry {
             return Some(None);
         };
         let term = self.term.filter(|it| *it == state.term())?;
-        let whole = self.alive(session.ttl, Keeper::None);
+        let whole = self.alive(session.ttl, Keeper::Several);
         let alive = self.alive.get_mut(&id)?;
         let by = alive.by.with(by)?;
         if alive.left == Span::ZERO {
@@ -219,7 +218,6 @@ impl Keeper {
     /// Adds a node that keeps a session alive; `None` for a life that has ended.
     fn with(self, by: Member) -> Option<Self> {
         match self {
-            Self::None => Some(Self::One(by)),
             Self::One(former) if former.supersedes(by) => None,
             Self::One(former) if former.id == by.id => Some(Self::One(by)),
             Self::One(_) | Self::Several => Some(Self::Several),

@@ -1,9 +1,9 @@
 //! A barrier for a number of nodes.
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Expected, Transaction};
+use selvedge_groups::store::{Expected, Stored, Transaction};
 
-use super::line::{Place, is_in_line};
+use super::line::{Place, is_in_line, over, why};
 use crate::{Error, Map, PrefixNews};
 
 /// A barrier of this name in a map, for one use: give each round another name.
@@ -55,13 +55,22 @@ impl<'a> Barrier<'a> {
     /// As [`Lock::acquire`](super::lock::Lock::acquire).
     pub async fn enter(&self) -> Result<Inside<'a>, Error> {
         let place = Place::take(self.map, &self.prefix, &[], self.ttl).await?;
-        self.wait(|arrived, is_open| is_open || arrived >= self.number)
-            .await?;
+        let arrived = self.wait(|arrived, is_open| is_open || arrived >= self.number);
+        tokio::select! {
+            arrived = arrived => arrived?,
+            ended = place.session.ended() => {
+                ended?;
+                return Err(over(&place.session));
+            }
+        }
         // Who comes later, or sees that others have left already, passes by this.
         let opened = Transaction::new()
             .when(self.open(), Expected::Absent)
             .put(self.open(), &[]);
-        let _opened = self.map.transact(opened).await?;
+        match self.map.transact(opened).await? {
+            Stored::Done { .. } | Stored::Mismatch { .. } => {}
+            other => return Err(why(other)),
+        }
         let barrier = self.clone();
         Ok(Inside { barrier, place })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Entry, Key};
+use selvedge_groups::store::{Entry, Key, Page};
 
 pub use super::line::Token;
 use super::line::{Place, is_in_line};
@@ -41,10 +41,13 @@ pub struct Leadership(Place);
 
 /// Follows who leads. See [`Election::observe`].
 #[derive(Debug)]
-pub struct Observer {
+pub struct Observer<'a> {
+    map: Map<'a>,
     prefix: String,
     watch: PrefixWatch,
     candidates: BTreeMap<Key, Entry>,
+    /// True if the candidates are to be listed again.
+    is_behind: bool,
     /// The entry of the leader at the last report.
     reported: Option<Option<Key>>,
 }
@@ -72,15 +75,15 @@ impl<'a> Election<'a> {
     ///
     /// # Errors
     /// As [`Map::get`].
-    pub async fn observe(&self) -> Result<Observer, Error> {
+    pub async fn observe(&self) -> Result<Observer<'a>, Error> {
         let all = self.map.list_all(&*self.prefix).await?;
         let watch = self.map.watch_prefix(&*self.prefix, all.version).await?;
-        let candidates = all.entries.into_iter();
-        let candidates = candidates.filter(|it| is_in_line(&self.prefix, &it.0));
         Ok(Observer {
+            map: self.map,
             prefix: self.prefix.clone(),
             watch,
-            candidates: candidates.collect(),
+            candidates: in_line(&self.prefix, all),
+            is_behind: false,
             reported: None,
         })
     }
@@ -113,7 +116,12 @@ impl Leadership {
     }
 }
 
-impl Observer {
+fn in_line(prefix: &str, all: Page) -> BTreeMap<Key, Entry> {
+    let entries = all.entries.into_iter();
+    entries.filter(|it| is_in_line(prefix, &it.0)).collect()
+}
+
+impl Observer<'_> {
     /// Waits until another candidate leads, or none (`None`); the first call returns the present one. Leaders between
     /// two reports may be skipped. Its [`value`](Entry::value) is that of the campaign, and
     /// [`created`](Entry::created) the version in its token.
@@ -134,10 +142,16 @@ impl Observer {
     }
 
     async fn follow(&mut self) -> Result<(), Error> {
+        if self.is_behind {
+            let all = self.map.list_all(&*self.prefix).await?;
+            self.candidates = in_line(&self.prefix, all);
+            self.is_behind = false;
+            return Ok(());
+        }
         let changes = match self.watch.next().await? {
             PrefixNews::Changed { changes, .. } => changes,
             PrefixNews::Compacted => {
-                self.candidates.clear();
+                self.is_behind = true;
                 return Ok(());
             }
         };

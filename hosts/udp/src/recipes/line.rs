@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use selvedge_core::Span;
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Key, Stored, Transaction, appended};
+use selvedge_groups::store::{Entry, Key, Stored, Transaction, appended};
 
 use crate::{Error, Map, PrefixNews, Reject, Session};
 
@@ -29,7 +29,8 @@ pub(super) struct Place {
 
 /// Returns true if this is the name of an entry that was appended to a prefix: longer names belong to longer prefixes.
 pub(super) fn is_in_line(prefix: &str, key: &str) -> bool {
-    key.len() == appended(prefix, 0).len()
+    let digits = key.strip_prefix(prefix).unwrap_or_default();
+    key.len() == appended(prefix, 0).len() && digits.bytes().all(|it| it.is_ascii_hexdigit())
 }
 
 impl Place {
@@ -68,7 +69,7 @@ impl Place {
                 }
             };
             match news {
-                PrefixNews::Changed { changes, .. } => {
+                PrefixNews::Changed { changes, version } => {
                     let changes = changes.into_iter().filter(|it| it.key <= self.key);
                     for change in changes.filter(|it| is_in_line(prefix, &it.key)) {
                         let is_here = change.entry.is_some();
@@ -79,6 +80,10 @@ impl Place {
                         } else {
                             before.remove(&change.key);
                         }
+                    }
+                    // A leader that was followed by another one may not have this place yet.
+                    if version < self.token.version {
+                        continue;
                     }
                     if !is_listed {
                         return Err(over(&self.session));
@@ -94,6 +99,23 @@ impl Place {
                 }
             }
         }
+    }
+}
+
+/// The oldest entry of a line.
+pub(super) async fn first(map: Map<'_>, prefix: &str) -> Result<Option<(Key, Entry)>, Error> {
+    let mut after: Option<Key> = None;
+    loop {
+        let page = map.list(prefix, after.as_deref()).await?;
+        let last = page.entries.last().map(|it| it.0.clone());
+        let mut entries = page.entries.into_iter();
+        if let Some(found) = entries.find(|it| is_in_line(prefix, &it.0)) {
+            return Ok(Some(found));
+        }
+        if page.is_last || last.is_none() {
+            return Ok(None);
+        }
+        after = last;
     }
 }
 
@@ -116,6 +138,6 @@ pub(super) const fn why(stored: Stored) -> Error {
     })
 }
 
-fn over(session: &Session) -> Error {
+pub(super) fn over(session: &Session) -> Error {
     Error::Rejected(Reject::SessionOver(session.id()))
 }

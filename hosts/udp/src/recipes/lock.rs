@@ -2,8 +2,8 @@
 
 use selvedge_core::Span;
 
-use super::line::Place;
 pub use super::line::Token;
+use super::line::{Place, first};
 use crate::{Error, Map};
 
 /// A lock of this name in a map. Unlike [`Handle::lock`](crate::Handle::lock), which all nodes of the mesh grant,
@@ -78,10 +78,8 @@ impl<'a> Lock<'a> {
 
     /// Returns true if there is no one in the line, or this one is the first.
     async fn is_free(&self, place: Option<&Place>) -> Result<bool, Error> {
-        let all = self.map.list_all(&*self.prefix).await?;
-        let mut line = all.entries.iter().map(|it| &it.0);
-        let first = line.find(|it| super::line::is_in_line(&self.prefix, it));
-        Ok(first == place.map(|it| &it.key))
+        let first = first(self.map, &self.prefix).await?;
+        Ok(first.as_ref().map(|it| &it.0) == place.map(|it| &it.key))
     }
 }
 

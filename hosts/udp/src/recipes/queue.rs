@@ -2,7 +2,7 @@
 
 use selvedge_groups::store::{Expected, Stored, Transaction};
 
-use super::line::{is_in_line, why};
+use super::line::{first, why};
 use crate::{Error, Map};
 
 /// A queue of this name in a map. Its items stay where no one takes them, and survive the nodes that pushed them.
@@ -52,9 +52,7 @@ impl<'a> Queue<'a> {
     /// As [`Map::put`]: the item may have been taken, and is lost then.
     pub async fn try_pop(&self) -> Result<Option<Vec<u8>>, Error> {
         loop {
-            let page = self.map.list_all(&*self.prefix).await?;
-            let mut items = page.entries.into_iter();
-            let Some((key, item)) = items.find(|it| is_in_line(&self.prefix, &it.0)) else {
+            let Some((key, item)) = first(self.map, &self.prefix).await? else {
                 return Ok(None);
             };
             let take = Transaction::new()

@@ -42,6 +42,8 @@ pub struct ServiceWatch<'a> {
     registry: Registry<'a>,
     service: String,
     watch: Option<PrefixWatch>,
+    /// True if there are changes that were not returned.
+    is_behind: bool,
 }
 
 impl<'a> Registry<'a> {
@@ -90,6 +92,7 @@ impl<'a> Registry<'a> {
             registry: self.clone(),
             service: service.to_owned(),
             watch: None,
+            is_behind: false,
         }
     }
 }
@@ -134,8 +137,13 @@ impl ServiceWatch<'_> {
                 Ok(instances(&self.service, entries))
             }
             Some(watch) => {
-                let (PrefixNews::Changed { .. } | PrefixNews::Compacted) = watch.next().await?;
-                self.registry.resolve(&self.service).await
+                if !self.is_behind {
+                    let (PrefixNews::Changed { .. } | PrefixNews::Compacted) = watch.next().await?;
+                    self.is_behind = true;
+                }
+                let instances = self.registry.resolve(&self.service).await?;
+                self.is_behind = false;
+                Ok(instances)
             }
         }
     }

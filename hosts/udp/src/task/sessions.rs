@@ -98,8 +98,10 @@ impl Task {
 
     /// The next time at which a session may have ended, or the node leaves without the ends of all.
     pub(super) fn next_lapse(&self) -> Option<Time> {
+        let now = self.clock.now();
         let lapse = self.kept.next_lapse().into_iter();
-        lapse.chain(self.progress.patience).min()
+        let patience = self.progress.patience.filter(|it| now < *it);
+        lapse.chain(patience).min()
     }
 
     /// Reports sessions that may have ended.

@@ -12,6 +12,7 @@ use selvedge_udp::recipes::lock::{Lock, Token};
 use selvedge_udp::recipes::queue::Queue;
 use selvedge_udp::recipes::registry::Registry;
 use selvedge_udp::recipes::semaphore::Semaphore;
+use selvedge_udp::{Error, Reject};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{Node, PATIENCE};
@@ -220,6 +221,30 @@ async fn a_barrier_opens_for_all_and_all_leave_together() {
         goes(2).await;
     };
     tokio::join!(goes(0), goes(1), late);
+}
+
+#[tokio::test]
+async fn an_arrival_whose_session_has_ended_does_not_wait_at_a_barrier() {
+    let nodes = start(3, |setup| setup).await;
+    let round = Barrier::new(nodes[0].map("rounds"), "1", 2, TTL);
+    let ends = async {
+        let rounds = nodes[1].map("rounds");
+        let arrived = loop {
+            let all = soon(rounds.list_all("")).await.unwrap();
+            if let Some((_, entry)) = all.entries.into_iter().next() {
+                break entry.session.unwrap();
+            }
+            sleep(Duration::from_millis(20)).await;
+        };
+        let session = soon(rounds.resume(arrived)).await.unwrap();
+        soon(session.end()).await.unwrap();
+    };
+    let (entered, ()) = tokio::join!(soon(round.enter()), ends);
+    let why = entered.map(|_| ()).unwrap_err();
+    assert!(
+        matches!(why, Error::Rejected(Reject::SessionOver(_))),
+        "{why}"
+    );
 }
 
 #[tokio::test]

@@ -102,8 +102,34 @@ async fn an_entry_of_a_node_that_leaves_is_removed_at_once() {
         assert!(next(&mut seen).await.is_some());
         soon(nodes[leaves].leave()).await.unwrap();
         assert_eq!(next(&mut seen).await, None);
-        assert!(!session.is_alive() || !nodes[leaves].state().is_in);
+        assert!(!session.is_alive());
     }
+}
+
+#[tokio::test]
+async fn no_owner_takes_a_session_for_alive_that_another_one_ends() {
+    let nodes = start(3, |setup| setup).await;
+    let map = nodes[0].map("who");
+    let one = begins(map, TTL_MAX).await;
+    let two = soon(map.resume(one.id())).await.unwrap();
+    assert!(one.is_alive() && two.is_alive());
+    drop(one);
+    assert!(!two.is_alive(), "before the group has decided it");
+    soon(two.ended()).await.unwrap();
+}
+
+#[tokio::test]
+async fn watches_that_are_dropped_before_they_begin_take_no_room() {
+    let nodes = start(3, |setup| setup).await;
+    let map = nodes[0].map("who");
+    soon(map.put("a/1", b"here")).await.unwrap();
+    for _ in 0..400 {
+        let watch = timeout(Duration::ZERO, map.watch_prefix("a/", 0)).await;
+        drop(watch);
+    }
+    let mut watch = soon(map.watch_prefix("a/", 0)).await.unwrap();
+    let news = soon(watch.next()).await.unwrap();
+    assert!(matches!(news, PrefixNews::Changed { changes, .. } if changes.len() == 1));
 }
 
 #[tokio::test]
