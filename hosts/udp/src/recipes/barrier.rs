@@ -67,9 +67,9 @@ impl<'a> Barrier<'a> {
         let opened = Transaction::new()
             .when(self.open(), Expected::Absent)
             .put(self.open(), &[]);
-        match self.map.transact(opened).await? {
-            Stored::Done { .. } | Stored::Mismatch { .. } => {}
-            other => return Err(why(other)),
+        let stored = self.map.transact(opened).await?;
+        if !matches!(stored, Stored::Done { .. } | Stored::Mismatch { .. }) {
+            return Err(why(stored));
         }
         let barrier = self.clone();
         Ok(Inside { barrier, place })
