@@ -82,7 +82,7 @@ impl StoreLeader {
 
     /// Begins to lead, with this state.
     pub fn on_leads(&mut self, state: &Store, out: &mut Out) {
-        self.expiry.take_over(state, out);
+        self.expiry.on_leads(state, out);
         self.arm(state, out);
     }
 

@@ -57,10 +57,12 @@ pub(super) struct Expiry {
     tick: Span,
     /// The number of the change by which this leader took the sessions over.
     term: Option<u64>,
-    /// All sessions, where it did so.
+    /// All sessions, where it did so; before that those that began under this leader.
     alive: BTreeMap<SessionId, Alive>,
     /// The number of ticks since it wanted to.
     waiting: u8,
+    /// True if all sessions began under this leader.
+    has_all: bool,
 }
 
 impl Expiry {
@@ -71,11 +73,18 @@ impl Expiry {
             term: None,
             alive: BTreeMap::new(),
             waiting: 0,
+            has_all: false,
         }
     }
 
+    /// Begins to lead, with this state.
+    pub(super) fn on_leads(&mut self, state: &Store, out: &mut Out) {
+        self.has_all = state.session_count() == 0;
+        self.take_over(state, out);
+    }
+
     /// Takes the sessions over, if there are any.
-    pub(super) fn take_over(&mut self, state: &Store, out: &mut Out) {
+    fn take_over(&mut self, state: &Store, out: &mut Out) {
         if self.term.is_some() || state.session_count() == 0 {
             return;
         }
@@ -96,16 +105,22 @@ impl Expiry {
         }
     }
 
+    /// The node that keeps a session alive, if it began under this leader.
+    fn keeper(&self, session: SessionId) -> Keeper {
+        let known = self.alive.get(&session);
+        known.map_or(Keeper::Several, |it| it.by)
+    }
+
     pub(super) fn on_applied(&mut self, state: &Store, decided: &Decided, out: &mut Out) {
         match decided.outcome {
             Outcome::TakenOver { by, term } if by == self.me => {
                 self.term = Some(term);
                 let all = state.sessions();
-                let all = all.map(|(id, it)| (id, self.alive(it.left, Keeper::Several)));
+                let all = all.map(|(id, it)| (id, self.alive(it.left, self.keeper(id))));
                 self.alive = all.collect();
             }
             Outcome::TakenOver { .. } => {
-                (self.term, self.waiting) = (None, 0);
+                (self.term, self.waiting, self.has_all) = (None, 0, false);
                 self.alive.clear();
                 self.take_over(state, out);
             }
@@ -127,7 +142,8 @@ impl Expiry {
         let Some(session) = state.session(id) else {
             return;
         };
-        if self.term.is_some() {
+        // Before it has taken the sessions over it answers no request of another node.
+        if self.term.is_some() || self.has_all {
             let alive = self.alive(session.ttl, Keeper::One(by));
             self.alive.entry(id).or_insert(alive);
         }
