@@ -12,7 +12,7 @@
 //! | a node that watches a prefix gets each entry that was changed or removed, with its last content, or [`StoreEvent::Compacted`] | the same; a map forgets all but the last [`REMOVED_MAX`] entries that were removed |
 //! | a session ends by a decided change, and its entries are removed by the same change: no change of it is done later | as in the second row |
 //! | a node knows that its session may have ended before it ends ([`StoreEvent::SessionKept`]) | no node ends it by a command; the speeds of clocks differ by less than an eighth, and a machine that is suspended counts that time; the map does not begin anew |
-//! | a session that no node keeps alive ends, after its time to live, and up to 30 s more for each change of the leader; that of a node that leaves, at once, if the present leader has received its requests alone | a quorum is here, and messages get through infinitely often |
+//! | a session that no node keeps alive ends, after its time to live, and up to 30 s more for each change of the leader; that of a node that leaves, at once, if it began under the present leader and no other node keeps it alive | a quorum is here, and messages get through infinitely often; a leader leads for half the time to live (5 s at least and 30 s at most), and [`resend`](StoreConfig::resend) is shorter |
 //! | a map that has no room refuses: [`ENTRIES_MAX`], [`BYTES_MAX`], [`SESSIONS_MAX`] | |
 //!
 //! [`Store`] is the state of a map's group. A machine that has maps gives the commands of its application to

@@ -7,10 +7,11 @@ use selvedge_core::settings::{self, OutOfRange, Setting};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct StoreConfig {
-    /// The time after which a question without an answer is asked again: above zero. Default 400 ms.
+    /// The time after which a question without an answer is asked again, and after which a leader looks for sessions
+    /// that have ended: above zero. A session with a time to live below three times this may lapse. Default 400 ms.
     pub resend: Span,
-    /// The limit of own changes that wait, of questions that wait, of entries that this node watches, and of maps
-    /// that it asks in one life: from 1 each. Default 256.
+    /// The limit of own changes that wait, of questions that wait, of entries and of prefixes that this node watches,
+    /// of sessions that it keeps alive, for each map, and of maps that it asks in one life: from 1 each. Default 256.
     pub pending: u16,
 }
 

@@ -14,7 +14,7 @@ use crate::store::{
     StoreRequest, StoreTimer,
 };
 use expiry::Expiry;
-use prefixes::Prefixes;
+use prefixes::PrefixWatchers;
 
 /// The most watches, watches of prefixes, and questions, that a leader has at once.
 const LIMIT: usize = 1_024;
@@ -48,7 +48,7 @@ pub struct StoreLeader {
     resend: Span,
     frame_budget: u16,
     watches: BoundedMap<(NodeId, Key), Watch>,
-    prefixes: Prefixes,
+    prefixes: PrefixWatchers,
     questions: BoundedMap<u64, (Member, u64, Question)>,
     /// The number of the last question.
     last: u64,
@@ -65,7 +65,7 @@ impl StoreLeader {
             resend,
             frame_budget,
             watches: BoundedMap::new(LIMIT),
-            prefixes: Prefixes::new(frame_budget),
+            prefixes: PrefixWatchers::new(frame_budget),
             questions: BoundedMap::new(LIMIT),
             last: 0,
             expiry: Expiry::new(me, resend),
@@ -128,10 +128,13 @@ impl StoreLeader {
     }
 
     fn read(&mut self, from: Member, number: u64, question: Question, out: &mut Out) {
-        if self.questions.len() >= LIMIT
-            && let Some((&oldest, _)) = self.questions.nth(0)
-        {
-            self.questions.remove(&oldest); // It is asked again, if it still waits.
+        if self.questions.len() >= LIMIT {
+            // A node with many questions takes its own room first. It asks again, if it still waits.
+            let own = self.questions.iter().find(|it| it.1.0 == from);
+            let oldest = own.or_else(|| self.questions.nth(0));
+            if let Some(oldest) = oldest.map(|it| *it.0) {
+                self.questions.remove(&oldest);
+            }
         }
         self.last += 1;
         let inserted = self.questions.insert(self.last, (from, number, question));

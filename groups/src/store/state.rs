@@ -84,7 +84,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// An empty map that begins after so many former ones, whose content is lost: its versions are higher than theirs.
+    /// An empty map that begins after this number of lost ones. Its versions are higher than theirs.
     #[must_use]
     pub fn after(before: u64) -> Self {
         let version = before << VERSION_BITS;
@@ -432,7 +432,7 @@ impl selvedge_replica::State for Store {
                 Outcome::Asked { by, number, stored }
             }
             Change::TakeOver { by } => {
-                self.term += 1;
+                self.term = self.term.saturating_add(1);
                 let term = self.term;
                 Outcome::TakenOver { by, term }
             }

@@ -7,16 +7,19 @@ use proptest::prelude::*;
 use selvedge_core::{Member, Span};
 use selvedge_groups::store::{
     Action, Change, Compare, Entry, Expected, Operation, Outcome, SessionId, Store, Stored,
-    Transaction, appended,
+    Transaction, Wait, appended,
 };
 use selvedge_replica::State as _;
+
+const TTL: Span = Span::secs(5);
 
 /// The model: it makes a transaction in a copy, and has no limits.
 #[derive(Clone, Debug, Default)]
 struct Model {
     version: u64,
     entries: BTreeMap<String, Entry>,
-    sessions: BTreeSet<SessionId>,
+    /// The sessions, with the time that is left and the number of renewals.
+    sessions: BTreeMap<SessionId, (Span, u32)>,
     answers: BTreeMap<(Member, u64), Stored>,
     last: BTreeMap<u64, (Member, u64)>,
     term: u64,
@@ -63,7 +66,7 @@ impl Model {
                     continue;
                 }
             };
-            if session.is_some_and(|it| !self.sessions.contains(&it)) {
+            if session.is_some_and(|it| !self.sessions.contains_key(&it)) {
                 return Stored::NoSession;
             }
             let created = next.entries.get(&key).map_or(version, |it| it.created);
@@ -85,7 +88,7 @@ impl Model {
     }
 
     fn end(&mut self, session: SessionId) {
-        if !self.sessions.remove(&session) {
+        if self.sessions.remove(&session).is_none() {
             return;
         }
         let before = self.entries.len();
@@ -122,7 +125,7 @@ impl Model {
             Operation::Transact(transaction) => self.transact(transaction),
             Operation::BeginSession { .. } => {
                 let session = SessionId { by, number };
-                self.sessions.insert(session);
+                self.sessions.insert(session, (TTL, 0));
                 Stored::Begun { session }
             }
             Operation::EndSession(session) => {
@@ -164,7 +167,22 @@ impl Model {
                 }
                 None
             }
-            Change::Wait { .. } | Change::Renew { .. } => None,
+            Change::Wait { ref waits, term } => {
+                for wait in waits.iter().filter(|_| term == self.term) {
+                    if let Some((left, renewals)) = self.sessions.get_mut(&wait.session)
+                        && *renewals == wait.renewals
+                    {
+                        *left = wait.left.min(*left);
+                    }
+                }
+                None
+            }
+            Change::Renew { session, term } => {
+                if let (true, Some(it)) = (term == self.term, self.sessions.get_mut(&session)) {
+                    *it = (TTL, it.1 + 1);
+                }
+                None
+            }
         }
     }
 }
@@ -221,7 +239,7 @@ fn any_operation() -> impl Strategy<Value = Operation> {
             otherwise: otherwise.into_iter().collect(),
         })
     });
-    let ttl = Span::secs(5);
+    let ttl = TTL;
     prop_oneof![
         6 => transaction,
         2 => (any_compare(), proptest::option::of(Just([7].into_iter().collect())))
@@ -237,6 +255,13 @@ fn any_change() -> impl Strategy<Value = Change> {
         9 => asked.prop_map(|(by, number, operation)| Change::Asked { by, number, operation }),
         1 => any_member().prop_map(|by| Change::TakeOver { by }),
         1 => (any_session(), 0..3u64).prop_map(|(session, term)| Change::Expire { session, term }),
+        1 => (any_session(), 0..3u64).prop_map(|(session, term)| Change::Renew { session, term }),
+        1 => (any_session(), 0..3u64, 0..2u32).prop_map(|(session, term, renewals)| {
+            let left = Span::secs(2);
+            let wait = Wait { session, renewals, left };
+            let waits = [wait].into_iter().collect();
+            Change::Wait { waits, term }
+        }),
     ]
 }
 
@@ -256,7 +281,8 @@ proptest! {
             let held: BTreeMap<String, Entry> =
                 store.entries().map(|(key, it)| (key.to_owned(), it.clone())).collect();
             prop_assert_eq!(&held, &model.entries);
-            let sessions: BTreeSet<SessionId> = store.sessions().map(|it| it.0).collect();
+            let sessions = store.sessions().map(|(id, it)| (id, (it.left, it.renewals)));
+            let sessions: BTreeMap<SessionId, (Span, u32)> = sessions.collect();
             prop_assert_eq!(&sessions, &model.sessions);
             let differs = |key: &&String| before.get(*key) != held.get(*key);
             let changed: BTreeSet<&String> =

@@ -203,6 +203,39 @@ fn a_session_that_two_nodes_keep_alive_is_not_ended_by_one_that_leaves() {
     assert_eq!(map.state.session(shared), None);
 }
 
+/// A former leader may have answered another node about a session that this one receives later.
+#[test]
+fn a_session_that_begins_before_a_later_leader_takes_over_is_not_ended_by_one_node() {
+    let mut map = Leader::new();
+    let session = map.begin();
+    map.change(Operation::EndSession(session));
+    map = Leader::with(map.state, Member::new(10, 0));
+    map.number = 2;
+    let session = map.begin();
+    map.left(TWO);
+    assert!(map.state.session(session).is_some());
+    let session = map.begin();
+    map.left(TWO);
+    assert_eq!(map.state.session(session), None, "it began after that");
+}
+
+#[test]
+fn a_node_with_many_questions_takes_no_room_of_others() {
+    let mut map = Leader::new();
+    let mut out = Vec::new();
+    let mut ask = |leader: &mut StoreLeader, state: &Store, from, number| {
+        let key = "a".into();
+        leader.on_asked(state, from, StoreRequest::Get { number, key }, &mut out);
+    };
+    ask(&mut map.leader, &map.state, TWO, 1);
+    for number in 0..2_000 {
+        ask(&mut map.leader, &map.state, ONE, number);
+    }
+    let mut answers = Vec::new();
+    map.leader.on_readable(&map.state, 1, &mut answers);
+    assert_eq!(answers.len(), 1, "the first question waits");
+}
+
 #[test]
 fn a_session_whose_end_is_proposed_is_not_kept_alive() {
     let mut map = Leader::new();
@@ -314,6 +347,49 @@ fn a_late_answer_is_not_that_to_a_later_request() {
         .0
         .on_command(at(9), MAP, StoreCommand::KeepAlive(other), &mut out);
     assert_eq!(refused, Err(StoreReject::Full { limit: 1 }));
+}
+
+#[test]
+fn answers_that_cannot_be_true_change_nothing() {
+    let mut node = Node(StoreClient::new(StoreConfig::new(), 400));
+    let session = SessionId { by: ONE, number: 1 };
+    let operation = put("a");
+    node.command(
+        Time::ZERO,
+        StoreCommand::Change {
+            ticket: 7,
+            operation,
+        },
+    );
+    let stored = Stored::Begun { session };
+    let mut out = Vec::new();
+    let answer = StoreAnswer::Changed { number: 1, stored };
+    node.0.on_answered(Time::ZERO, MAP, answer, &mut out);
+    let over = StoreEvent::Changed {
+        ticket: 7,
+        stored: Stored::Over,
+    };
+    assert_eq!(
+        out,
+        [ClientEffect::Event {
+            map: MAP,
+            event: over
+        }]
+    );
+
+    node.command(Time::ZERO, StoreCommand::KeepAlive(session));
+    assert_eq!(node.kept(1, session).len(), 1);
+    let mut due = Vec::new();
+    node.0.on_tick(Time::ZERO + TTL, MAP, &mut due);
+    let mut out = Vec::new();
+    let (number, ttl) = (2, Some(Span(u64::MAX)));
+    let answer = StoreAnswer::KeptAlive {
+        number,
+        session,
+        ttl,
+    };
+    node.0.on_answered(Time::ZERO, MAP, answer, &mut out);
+    assert_eq!(out, []);
 }
 
 #[test]

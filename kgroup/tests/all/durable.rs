@@ -53,7 +53,7 @@ fn once() -> Definition {
 }
 
 /// The storage of a node.
-fn image(house: &Building, at: usize) -> Vec<Fact<GroupState>> {
+pub(crate) fn image(house: &Building, at: usize) -> Vec<Fact<GroupState>> {
     house.net.machine(at).unwrap().groups().stored().collect()
 }
 

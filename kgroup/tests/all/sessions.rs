@@ -9,6 +9,7 @@ use selvedge_kgroup::{Command, Event, GroupState};
 use selvedge_sim::network::Link;
 
 use crate::building::Building;
+use crate::durable::image;
 
 const TTL: Span = Span::secs(5);
 const OWNER: usize = 6;
@@ -72,6 +73,10 @@ fn until(house: &Building, at: usize, session: SessionId) -> Time {
 
 /// A building where a node owns an entry, and another one watches all entries.
 fn owned() -> (Building, SessionId) {
+    owned_by(OWNER)
+}
+
+fn owned_by(owner: usize) -> (Building, SessionId) {
     let mut house = Building::new(21, 9, 2, 1, Link::default(), []);
     house.run(Span::secs(3));
     let watch = StoreCommand::WatchPrefix {
@@ -80,7 +85,7 @@ fn owned() -> (Building, SessionId) {
         since: 0,
     };
     ask(&mut house, 0, watch);
-    let begun = change(&mut house, OWNER, 2, Operation::BeginSession { ttl: TTL });
+    let begun = change(&mut house, owner, 2, Operation::BeginSession { ttl: TTL });
     let Stored::Begun { session } = begun else {
         panic!("{begun:?}");
     };
@@ -90,7 +95,7 @@ fn owned() -> (Building, SessionId) {
         value: [1].into_iter().collect(),
         session: Some(session),
     });
-    let put = change(&mut house, OWNER, 3, Operation::Transact(transaction));
+    let put = change(&mut house, owner, 3, Operation::Transact(transaction));
     assert_eq!(put, Stored::Done { version: 1 });
     (house, session)
 }
@@ -179,4 +184,56 @@ fn a_later_life_keeps_a_session_alive_and_a_false_suspicion_ends_none() {
     ask(&mut house, OWNER, StoreCommand::StopKeepAlive(session));
     house.run(TTL * 3);
     assert!(!has_entry(&house));
+}
+
+/// The owner is cut off together with the leader of the map, which does not notice that another one leads.
+#[test]
+fn an_owner_that_is_cut_off_with_the_leader_learns_first_that_its_entry_may_be_removed() {
+    // It is not in the map's group, so that the group keeps its quorum.
+    let owner = 4;
+    let (mut house, session) = owned_by(owner);
+    assert!(house.net.machine(owner).unwrap().held(map()).is_none());
+    let leader = house.leader(map())[0];
+    let (cut, rest): (Vec<usize>, Vec<usize>) = (0..9).partition(|it| [leader, owner].contains(it));
+    let watcher_is_cut = cut.contains(&0);
+    house.net.partition(&[cut.clone(), rest.clone()]).unwrap();
+    for &other in &rest {
+        for &gone in &cut {
+            let gone = house.member(gone);
+            house.net.membership(other, Delta::Failed(gone)).unwrap();
+        }
+    }
+    let mut steps = 0;
+    while has_entry(&house) {
+        house.run(Span::millis(100));
+        steps += 1;
+        assert!(steps < 600, "the entry stays");
+    }
+    assert!(until(&house, owner, session) <= house.net.now());
+    house.net.heal();
+    for &other in &rest {
+        for &back in &cut {
+            let (one, two) = (house.member(back), house.member(other));
+            house.net.membership(other, Delta::Joined(one)).unwrap();
+            house.net.membership(back, Delta::Joined(two)).unwrap();
+        }
+    }
+    house.run(Span::secs(20));
+    let over = reports(&house, owner).any(|it| *it == StoreEvent::SessionOver { session });
+    assert!(over, "its node learns of the end");
+    assert!(watcher_is_cut || watched(&house) == Some(false));
+}
+
+#[test]
+fn a_session_survives_a_loss_of_power_if_a_later_life_keeps_it_alive() {
+    for keeps in [true, false] {
+        let (mut house, session) = owned();
+        house.black_out(image);
+        house.run(Span::secs(1));
+        if keeps {
+            ask(&mut house, OWNER, StoreCommand::KeepAlive(session));
+        }
+        house.run(TTL * 5);
+        assert_eq!(has_entry(&house), keeps);
+    }
 }

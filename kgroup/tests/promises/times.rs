@@ -48,7 +48,7 @@ pub(crate) struct Times {
     pub(crate) started: u64,
 }
 
-/// What a version of a routine has taken so far.
+/// The runs and marks of a version of a routine.
 struct Seen {
     version: u64,
     /// The generation that brought its definition.
@@ -177,7 +177,8 @@ impl Times {
         }
         let seen = Seen::of(version, state);
         if let Some(before) = known.filter(|_| state.definition().clause.is_none()) {
-            let goes_back = seen.since == before.since && seen.marks < before.marks;
+            let mut pairs = seen.marks.iter().zip(&before.marks);
+            let goes_back = seen.since == before.since && pairs.any(|(seen, before)| seen < before);
             assert!(
                 !goes_back,
                 "{group:?}: {:?} to {:?}",

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, BoundedQueue, Time};
 
-use super::following::Prefixes;
+use super::following::PrefixWatches;
 use super::keeping::Sessions;
 use super::{ask, report};
 use crate::GroupId;
@@ -59,7 +59,7 @@ pub(super) struct Asking {
     last: u64,
     questions: BoundedMap<u64, (u64, Question)>,
     watches: BoundedMap<Key, Watching>,
-    prefixes: Prefixes,
+    prefixes: PrefixWatches,
     sessions: Sessions,
     ticks: u8,
 }
@@ -76,7 +76,7 @@ impl Asking {
             last: 0,
             questions: BoundedMap::new(room),
             watches: BoundedMap::new(room),
-            prefixes: Prefixes::new(room),
+            prefixes: PrefixWatches::new(room),
             sessions: Sessions::new(room),
             ticks: 0,
         }
@@ -278,6 +278,9 @@ impl Asking {
             return; // A liar answers without a question.
         };
         self.number += 1;
+        // A member that lies names a session where none was to begin.
+        let is_untrue = matches!(stored, Stored::Begun { .. }) && !done.begins();
+        let stored = if is_untrue { Stored::Over } else { stored };
         let ticket = done.ticket;
         report(self.map, StoreEvent::Changed { ticket, stored }, out);
         match (done.operation, stored) {

@@ -20,12 +20,12 @@ struct Following {
 
 /// The prefixes of one map that a node watches, by the application's tickets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Prefixes(BoundedMap<u64, Following>);
+pub(super) struct PrefixWatches(BoundedMap<u64, Following>);
 
 /// An answer with changes, for the application: the version is that of the map if there are no more.
 pub(super) type Report = (Vec<EntryChange>, Option<u64>);
 
-impl Prefixes {
+impl PrefixWatches {
     pub(super) const fn new(limit: usize) -> Self {
         Self(BoundedMap::new(limit))
     }
@@ -60,7 +60,7 @@ impl Prefixes {
         self.0.remove(&ticket).is_some()
     }
 
-    /// Handles the end of a watch whose changes are forgotten. Returns true if there is one that waits for this answer.
+    /// Handles the end of a watch, since the map has forgotten changes. Returns true if a watch waits for this answer.
     pub(super) fn on_compacted(&mut self, ticket: u64, number: u64) -> bool {
         let is_present = self.0.get(&ticket).is_some_and(|it| it.number == number);
         is_present && self.unwatch(ticket)

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use selvedge_core::{BoundedMap, Span, Time};
 
-use crate::store::{SessionId, StoreRequest};
+use crate::store::{SessionId, StoreRequest, TTL_MAX, TTL_MIN};
 
 /// The share of a time to live by which the speeds of clocks may differ: one in this number.
 const DRIFT: u64 = 8;
@@ -91,9 +91,12 @@ impl Sessions {
     /// Handles an answer, and returns the time until which the session lives; `None` if it is late.
     pub(super) fn on_kept(&mut self, session: SessionId, number: u64, ttl: Span) -> Option<Time> {
         let keeping = self.kept.get_mut(&session)?;
-        if keeping.number != number || keeping.is_answered {
+        // A session has one time to live: another one is a lie.
+        let is_other = keeping.ttl.is_some_and(|it| it != ttl);
+        if keeping.number != number || keeping.is_answered || is_other {
             return None;
         }
+        let ttl = ttl.clamp(TTL_MIN, TTL_MAX);
         keeping.is_answered = true;
         keeping.ttl = Some(ttl);
         Some(lives_until(keeping.sent, ttl))

@@ -79,7 +79,8 @@ impl Expiry {
 
     /// Begins to lead, with this state.
     pub(super) fn on_leads(&mut self, state: &Store, out: &mut Out) {
-        self.has_all = state.session_count() == 0;
+        // A leader that kept one alive has taken the sessions over before.
+        self.has_all = state.session_count() == 0 && state.term() == 0;
         self.take_over(state, out);
     }
 
@@ -142,7 +143,7 @@ impl Expiry {
         let Some(session) = state.session(id) else {
             return;
         };
-        // Before it has taken the sessions over it answers no request of another node.
+        // Before it has taken the sessions over it answers no request, and no leader before it did.
         if self.term.is_some() || self.has_all {
             let alive = self.alive(session.ttl, Keeper::One(by));
             self.alive.entry(id).or_insert(alive);

@@ -26,12 +26,12 @@ struct PrefixWatch {
 
 /// The nodes that watch a prefix, by node and the node's name of the watch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Prefixes {
+pub(super) struct PrefixWatchers {
     frame_budget: u16,
     watches: BoundedMap<(NodeId, u64), PrefixWatch>,
 }
 
-impl Prefixes {
+impl PrefixWatchers {
     pub(super) const fn new(frame_budget: u16) -> Self {
         Self {
             frame_budget,
