@@ -6,7 +6,7 @@ use selvedge_groups::store::StoreEvent;
 use selvedge_kgroup::Event;
 
 use crate::kept::{All, Keeping, Kept, Name, Standing, Step};
-use crate::pending::Asked;
+use crate::service::Asked;
 
 /// The end of the task.
 #[derive(Debug)]
@@ -39,10 +39,7 @@ impl Keeper {
                 let Some(keeping) = all.sessions.get(&(map, session)) else {
                     return Some(event);
                 };
-                // One that is to end does not live again by a late answer.
-                if matches!(keeping.step, Step::Keep | Step::Kept) {
-                    keeping.set(|it| it.keep(until));
-                }
+                keeping.set(|it| it.keep(until));
                 None
             }
             StoreEvent::SessionOver { session } => {
@@ -146,8 +143,10 @@ impl All {
 
 impl Standing {
     fn keep(&mut self, until: Time) {
-        self.until = self.until.max(Some(until));
-        self.has_lapsed = false;
+        if !self.is_ending {
+            self.until = self.until.max(Some(until));
+            self.has_lapsed = false;
+        }
     }
 }
 

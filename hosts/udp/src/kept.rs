@@ -10,12 +10,12 @@ use selvedge_groups::GroupId;
 use selvedge_groups::store::SessionId;
 use tokio::sync::{Notify, watch};
 
-use crate::pending::Asked;
+use crate::service::Asked;
 
 /// A session of a map.
 pub(crate) type Name = (GroupId, SessionId);
 
-/// What is kept, for the handles and the task of a node.
+/// The sessions and watches of a node, for its handles and its task.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept(Arc<Shared>);
 
@@ -65,6 +65,8 @@ pub(crate) enum Step {
 pub(crate) struct Standing {
     /// The time until which it lives; `None` before an answer.
     pub(crate) until: Option<Time>,
+    /// True if a command to end it is on its way: a late answer does not make it alive again.
+    pub(crate) is_ending: bool,
     /// True if that time has passed.
     pub(crate) has_lapsed: bool,
     /// True if it is over.
@@ -151,9 +153,9 @@ impl Keeping {
 }
 
 impl Standing {
-    /// The session may have ended.
-    fn lapse(&mut self) {
-        (self.until, self.has_lapsed) = (None, true);
+    /// A command to end it is on its way.
+    const fn lapse(&mut self) {
+        (self.until, self.has_lapsed, self.is_ending) = (None, true, true);
     }
 }
 

@@ -104,10 +104,9 @@
 //! ```
 //!
 //! A change costs as much as a member that joins: each node passes the tags on 3 ceil(ln(N + 1)) times,
-//! and a frame has room for two records with the longest tags, or for fifty without any. So tags suit
-//! data that changes seldom, and short tags are better. 150 nodes that join in one second, with a period
-//! of 1 s, are on all lists after some 20 s without tags, 30 s with 140 bytes each and 45 s with 512; then
-//! refutations have to wait, too, and a few lists may take a live node for failed for a while. Tags are
+//! and a frame has room for few records with long tags. So tags suit data that changes seldom, and short
+//! tags are better. Many nodes with long tags that join at once are on all lists later than nodes without
+//! tags; refutations have to wait, too, and a few lists may take a live node for failed for a while. Tags are
 //! no secret among members, and a member can lie about those of others for a while, see
 //! [`selvedge_membership`].
 //!

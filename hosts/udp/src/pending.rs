@@ -7,17 +7,10 @@ use selvedge_groups::{
     GroupId,
     store::{StoreCommand, StoreEvent, Stored},
 };
-use selvedge_kgroup::{Command, Event, TriggerId};
+use selvedge_kgroup::{Command, Event};
 
 use crate::kept::{Kept, Step};
-use crate::service::{Answer, Question, Reject};
-
-/// The key of a request, which its answer names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Asked {
-    Map(u64),
-    Trigger(GroupId, TriggerId),
-}
+use crate::service::{Answer, Asked, Question, Reject};
 
 /// The callers that wait.
 #[derive(Debug, Default)]

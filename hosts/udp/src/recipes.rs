@@ -20,6 +20,7 @@ pub mod counter;
 pub mod election;
 mod line;
 pub mod lock;
+mod outcome;
 pub mod queue;
 pub mod registry;
 pub mod semaphore;

@@ -70,6 +70,20 @@ pub(crate) enum Question {
     Trigger(TriggerId),
 }
 
+/// The key of a request, which its answer names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Asked {
+    Map(u64),
+    Trigger(GroupId, TriggerId),
+}
+
+impl Question {
+    /// Returns true if a session is to begin.
+    pub(crate) const fn begins_session(&self) -> bool {
+        matches!(self, Self::Change(Operation::BeginSession { .. }))
+    }
+}
+
 /// The answer to a command.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
@@ -104,6 +118,9 @@ pub enum Reject {
         "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all its gates and guards are dropped"
     )]
     OtherSettings(Name),
+    /// The node leaves the mesh.
+    #[error("the node leaves the mesh, so no session begins on it")]
+    Leaving,
     /// The node took a later life before the k-group answered.
     #[error(
         "the node began a new life before the group answered: ask again, a change may have been made"

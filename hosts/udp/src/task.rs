@@ -270,6 +270,9 @@ impl Task {
                 if let Some(other) = self.sites.refusal(self.driver.machine()) {
                     return reply.send(Err(Reject::OtherSite(other)));
                 }
+                if question.begins_session() && self.is_leaving() {
+                    return reply.send(Err(Reject::Leaving));
+                }
                 let (asked, command) = self.pending.request(group, question);
                 match self.command(selvedge::Command::Groups(command)) {
                     Ok(()) => self.pending.wait(asked, reply),
@@ -332,6 +335,11 @@ impl Task {
             let taken = self.command(selvedge::Command::Groups(set));
             debug_assert!(taken.is_ok(), "a clock is refused: {taken:?}");
         }
+    }
+
+    /// Returns true if the node leaves, or waits to leave.
+    pub(crate) const fn is_leaving(&self) -> bool {
+        !self.progress.leaving.is_empty()
     }
 
     /// A gate to a section. It is opened when the node is in the mesh.

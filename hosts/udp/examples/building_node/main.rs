@@ -31,7 +31,7 @@
 //! doorbell and the lights begin anew by themselves; a map does after `anew MAP`, and is empty.
 //!
 //! Nodes run on batteries where all command lines list them, such as `--batteries 2,3`: they take a quarter of the
-//! share of others. `spare yes` asks the other nodes to spare this one, as a program does whose battery runs low: from
+//! share of others. `spare yes` asks the other nodes to spare this one, as a program does when its battery runs low: from
 //! the next epoch on it is in no group where enough others are up. `spare no` takes it back, and so does a restart.
 //!
 //! The lamp, the bell, the chime and the lights are lines on the terminal of the node that leads their group. The

@@ -1,9 +1,12 @@
 //! A barrier for a number of nodes.
 
+use std::collections::BTreeSet;
+
 use selvedge_core::Span;
 use selvedge_groups::store::{Expected, Stored, Transaction};
 
-use super::line::{Place, is_in_line, over, why};
+use super::line::{Place, is_in_line};
+use super::outcome::{over, why};
 use crate::{Error, Map, PrefixNews};
 
 /// A barrier of this name in a map, for one use: give each round another name.
@@ -80,17 +83,26 @@ impl<'a> Barrier<'a> {
         format!("{}open", self.prefix)
     }
 
-    /// Waits for a number of arrivals that are here, and an open barrier.
+    /// Waits for a number of arrivals that are here, and an open barrier, at one version of the map.
     async fn wait(&self, is_so: impl Fn(usize, bool) -> bool) -> Result<(), Error> {
+        let mut news = self.map.watch_prefix(&*self.prefix, 0).await?;
+        let mut names = BTreeSet::new();
         loop {
-            let all = self.map.list_all(&*self.prefix).await?;
-            let mut news = self.map.watch_prefix(&*self.prefix, all.version).await?;
-            let names = || all.entries.iter().map(|it| &it.0);
-            let arrived = names().filter(|it| is_in_line(&self.prefix, it)).count();
-            if is_so(arrived, names().any(|it| *it == self.open())) {
-                return Ok(());
+            match news.next().await? {
+                PrefixNews::Compacted => names.clear(),
+                PrefixNews::Changed { changes, .. } => {
+                    for change in changes {
+                        match change.entry {
+                            Some(_) => names.insert(change.key),
+                            None => names.remove(&change.key),
+                        };
+                    }
+                    let arrived = names.iter().filter(|it| is_in_line(&self.prefix, it));
+                    if is_so(arrived.count(), names.contains(&self.open())) {
+                        return Ok(());
+                    }
+                }
             }
-            let (PrefixNews::Changed { .. } | PrefixNews::Compacted) = news.next().await?;
         }
     }
 }

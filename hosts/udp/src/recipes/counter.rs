@@ -2,7 +2,7 @@
 
 use selvedge_groups::store::{Expected, Stored};
 
-use super::line::why;
+use super::outcome::why;
 use crate::{Error, Map};
 
 /// A counter of this name in a map. It begins at zero.

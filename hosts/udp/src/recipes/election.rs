@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Entry, Key, Page};
+use selvedge_groups::store::{Entry, Key};
 
 pub use super::line::Token;
 use super::line::{Place, is_in_line};
@@ -44,10 +44,9 @@ pub struct Leadership(Place);
 pub struct Observer<'a> {
     map: Map<'a>,
     prefix: String,
-    watch: PrefixWatch,
+    /// `None` where the candidates are to be listed again.
+    watch: Option<PrefixWatch>,
     candidates: BTreeMap<Key, Entry>,
-    /// True if the candidates are to be listed again.
-    is_behind: bool,
     /// The entry of the leader at the last report.
     reported: Option<Option<Key>>,
 }
@@ -76,16 +75,15 @@ impl<'a> Election<'a> {
     /// # Errors
     /// As [`Map::get`].
     pub async fn observe(&self) -> Result<Observer<'a>, Error> {
-        let all = self.map.list_all(&*self.prefix).await?;
-        let watch = self.map.watch_prefix(&*self.prefix, all.version).await?;
-        Ok(Observer {
+        let mut observer = Observer {
             map: self.map,
             prefix: self.prefix.clone(),
-            watch,
-            candidates: in_line(&self.prefix, all),
-            is_behind: false,
+            watch: None,
+            candidates: BTreeMap::new(),
             reported: None,
-        })
+        };
+        observer.follow().await?;
+        Ok(observer)
     }
 }
 
@@ -116,11 +114,6 @@ impl Leadership {
     }
 }
 
-fn in_line(prefix: &str, all: Page) -> BTreeMap<Key, Entry> {
-    let entries = all.entries.into_iter();
-    entries.filter(|it| is_in_line(prefix, &it.0)).collect()
-}
-
 impl Observer<'_> {
     /// Waits until another candidate leads, or none (`None`); the first call returns the present one. Leaders between
     /// two reports may be skipped. Its [`value`](Entry::value) is that of the campaign, and
@@ -142,16 +135,19 @@ impl Observer<'_> {
     }
 
     async fn follow(&mut self) -> Result<(), Error> {
-        if self.is_behind {
+        let Some(watch) = &mut self.watch else {
             let all = self.map.list_all(&*self.prefix).await?;
-            self.candidates = in_line(&self.prefix, all);
-            self.is_behind = false;
+            let watch = self.map.watch_prefix(&*self.prefix, all.version);
+            self.watch = Some(watch.await?);
+            let entries = all.entries.into_iter();
+            let entries = entries.filter(|it| is_in_line(&self.prefix, &it.0));
+            self.candidates = entries.collect();
             return Ok(());
-        }
-        let changes = match self.watch.next().await? {
+        };
+        let changes = match watch.next().await? {
             PrefixNews::Changed { changes, .. } => changes,
             PrefixNews::Compacted => {
-                self.is_behind = true;
+                self.watch = None;
                 return Ok(());
             }
         };

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use selvedge_core::Span;
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Entry, Key, Stored, Transaction, appended};
+use selvedge_groups::store::{Entry, Key, Transaction, appended};
 
-use crate::{Error, Map, PrefixNews, Reject, Session};
+use super::outcome::{done, over};
+use crate::{Error, Map, PrefixNews, Session};
 
 /// The order of the holders of one prefix: a later one has a greater token, also after the map has
-/// [begun anew](crate::Handle::begin_anew). Send it with each request to what is protected, and have that refuse a
-/// smaller one than it has seen.
+/// [begun anew](crate::Handle::begin_anew). Send it with each request to the protected resource, which refuses a token
+/// that is smaller than one it has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token {
     /// The map's group: tokens of different maps have no order.
@@ -117,27 +118,4 @@ pub(super) async fn first(map: Map<'_>, prefix: &str) -> Result<Option<(Key, Ent
         }
         after = last;
     }
-}
-
-/// The version of a change that was done for a session.
-pub(super) fn done(stored: Stored, session: &Session) -> Result<u64, Error> {
-    if let Stored::Done { version } = stored {
-        return Ok(version);
-    }
-    Err(match stored == Stored::NoSession {
-        true => over(session),
-        false => why(stored),
-    })
-}
-
-/// The reason for which a change was not done, or is not known to be.
-pub(super) const fn why(stored: Stored) -> Error {
-    Error::Rejected(match matches!(stored, Stored::Full) {
-        true => Reject::MapFull,
-        false => Reject::NewLife,
-    })
-}
-
-pub(super) fn over(session: &Session) -> Error {
-    Error::Rejected(Reject::SessionOver(session.id()))
 }

@@ -2,7 +2,8 @@
 
 use selvedge_groups::store::{Expected, Stored, Transaction};
 
-use super::line::{first, why};
+use super::line::first;
+use super::outcome::why;
 use crate::{Error, Map};
 
 /// A queue of this name in a map. Its items stay where no one takes them, and survive the nodes that pushed them.

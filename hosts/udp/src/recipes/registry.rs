@@ -3,7 +3,8 @@
 use selvedge_core::Span;
 use selvedge_groups::store::{Key, Transaction, appended};
 
-use super::line::{done, is_in_line};
+use super::line::is_in_line;
+use super::outcome::done;
 use crate::{Error, Map, PrefixNews, PrefixWatch, Session};
 
 /// The services of a map.
@@ -41,6 +42,7 @@ pub struct Registration(Session);
 pub struct ServiceWatch<'a> {
     registry: Registry<'a>,
     service: String,
+    /// None before the first list, and where the list has to begin again.
     watch: Option<PrefixWatch>,
     /// True if there are changes that were not returned.
     is_behind: bool,
@@ -128,24 +130,22 @@ impl ServiceWatch<'_> {
     /// As [`PrefixWatch::next`].
     pub async fn next(&mut self) -> Result<Instances, Error> {
         let map = self.registry.map;
-        match &mut self.watch {
-            None => {
-                let all = map.list_all(prefix(&self.service)).await?;
-                let watch = map.watch_prefix(prefix(&self.service), all.version);
-                self.watch = Some(watch.await?);
-                let entries = all.entries.iter().map(|it| (&it.0, &*it.1.value));
-                Ok(instances(&self.service, entries))
-            }
-            Some(watch) => {
-                if !self.is_behind {
-                    let (PrefixNews::Changed { .. } | PrefixNews::Compacted) = watch.next().await?;
-                    self.is_behind = true;
-                }
-                let instances = self.registry.resolve(&self.service).await?;
-                self.is_behind = false;
-                Ok(instances)
+        if let Some(watch) = &mut self.watch
+            && !self.is_behind
+        {
+            match watch.next().await? {
+                PrefixNews::Changed { .. } => self.is_behind = true,
+                PrefixNews::Compacted => self.watch = None,
             }
         }
+        let all = map.list_all(prefix(&self.service)).await?;
+        if self.watch.is_none() {
+            let watch = map.watch_prefix(prefix(&self.service), all.version);
+            self.watch = Some(watch.await?);
+        }
+        self.is_behind = false;
+        let entries = all.entries.iter().map(|it| (&it.0, &*it.1.value));
+        Ok(instances(&self.service, entries))
     }
 }
 

@@ -17,7 +17,7 @@ use crate::service::{Question, Reject};
 const PATIENCE: Span = Span::secs(2);
 
 impl Task {
-    /// Gives the machine what handles have left to the task. What it refuses is tried again with the next input.
+    /// Gives the machine the errands of handles. It tries those that the machine refuses again with the next input.
     pub(super) async fn keep_sessions(&mut self) {
         let errands = self.kept.errands();
         if errands.is_empty() {
@@ -74,6 +74,9 @@ impl Task {
         if let Some(other) = self.sites.refusal(self.driver.machine()) {
             return Err(Reject::OtherSite(other));
         }
+        if self.is_leaving() {
+            return Err(Reject::Leaving);
+        }
         let (map, session) = name;
         self.command_map(map, StoreCommand::KeepAlive(session))?;
         Ok(self.kept.0.own(name, Step::Kept, false))
@@ -82,18 +85,15 @@ impl Task {
     /// Ends all sessions, since the node leaves.
     pub(super) fn end_sessions(&mut self) {
         self.kept.end_all();
-        let patience = self.clock.now() + PATIENCE;
-        self.progress.patience.get_or_insert(patience);
     }
 
     /// Returns true if the node leaves later, because sessions have not ended.
     pub(super) fn waits_for_sessions(&mut self) -> bool {
         let now = self.clock.now();
-        let waits = !self.kept.is_empty() && self.progress.patience.is_some_and(|it| now < it);
-        if !waits {
-            self.progress.patience = None;
-        }
-        waits
+        // Sessions that were to begin may have begun.
+        self.kept.end_all();
+        let end = *self.progress.patience.get_or_insert(now + PATIENCE);
+        !self.kept.is_empty() && now < end
     }
 
     /// The next time at which a session may have ended, or the node leaves without the ends of all.

@@ -232,15 +232,19 @@ async fn the_watch_of_a_prefix_that_is_dropped_makes_room() {
     }
 }
 
+/// Limits under which a reader that waits for a few changes misses events.
+pub(crate) fn few_events() -> Limits {
+    let events = core::num::NonZeroUsize::new(8).unwrap();
+    Limits {
+        events,
+        ..Limits::default()
+    }
+}
+
 /// Many entries take many frames. A reader that is too slow for the node's events gets all the same each change.
 #[tokio::test]
 async fn the_watch_of_a_prefix_misses_nothing_and_outlives_a_lag() {
-    let events = core::num::NonZeroUsize::new(8).unwrap();
-    let few = Limits {
-        events,
-        ..Limits::default()
-    };
-    let nodes = start(3, |setup| setup.limits(few)).await;
+    let nodes = start(3, |setup| setup.limits(few_events())).await;
     let (writer, reader) = (nodes[0].map("doors"), nodes[1].map("doors"));
     let name = |nth: u16| format!("floor/{nth:02}");
     let value = [7; 300];
@@ -287,12 +291,8 @@ async fn the_watch_of_a_prefix_misses_nothing_and_outlives_a_lag() {
     }
 }
 
-/// More entries are removed than a map remembers: the watch reports that, and begins again.
-#[tokio::test]
-async fn the_watch_of_a_prefix_that_is_too_late_begins_again() {
-    let nodes = start(3, |setup| setup).await;
-    let doors = nodes[0].map("doors");
-    soon(doors.put("floor/kept", b"")).await.unwrap();
+/// Removes more entries than a map remembers.
+pub(crate) async fn remove_many(doors: Map<'_>) {
     // Each of them is another entry: one that is removed again and again is remembered once.
     for nth in 0..=selvedge_groups::store::REMOVED_MAX + 1 {
         let name = format!("gone/{nth}");
@@ -303,6 +303,15 @@ async fn the_watch_of_a_prefix_that_is_too_late_begins_again() {
         };
         soon(doors.transact(swap)).await.unwrap();
     }
+}
+
+/// More entries are removed than a map remembers: the watch reports that, and begins again.
+#[tokio::test]
+async fn the_watch_of_a_prefix_that_is_too_late_begins_again() {
+    let nodes = start(3, |setup| setup).await;
+    let doors = nodes[0].map("doors");
+    soon(doors.put("floor/kept", b"")).await.unwrap();
+    remove_many(doors).await;
     let mut late = nodes[1]
         .map("doors")
         .watch_prefix("floor/", 1)

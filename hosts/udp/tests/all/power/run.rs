@@ -44,7 +44,7 @@ pub(super) async fn go_on(nodes: &[Node], nth: usize, is_confirmed: bool, device
     trigger(&nodes[nth / 4 % 3], 1).await;
 }
 
-/// Checks what the devices got, and what was reported, when all nodes have stopped.
+/// Checks the commands of the devices and the reports, when all nodes have stopped.
 pub(super) fn check(nth: usize, devices: &Devices) {
     assert!(devices.last_run() <= 2, "cut at {nth}: {devices:?}");
     let second = devices.report(2).unwrap().steps;
