@@ -20,8 +20,7 @@ class Shares:
             counts.append(len(groups - {REGISTRY}))
 
     def compare(self):
-        """A node on a battery has a quarter of the weight. It is in 0.31 times as many groups, with members that are
-        drawn often enough."""
+        """A node on a battery has a quarter of the weight, and about that share of the groups."""
         mains, batteries = (sum(it) / len(it) for it in (self.mains, self.batteries))
         self.checks.that("nodes on batteries are in fewer groups", batteries < 0.6 * mains,
                          f"{batteries:.1f} groups, others {mains:.1f}")
