@@ -7,7 +7,7 @@ use selvedge_groups::store::{Expected, Stored, Transaction};
 
 use super::line::{Place, is_in_line};
 use super::outcome::{over, why};
-use crate::{Error, Map, PrefixNews};
+use crate::{Error, Map, PrefixNews, Session};
 
 /// A barrier of this name in a map, for one use: give each round another name.
 ///
@@ -108,6 +108,12 @@ impl<'a> Barrier<'a> {
 }
 
 impl Inside<'_> {
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.place.session
+    }
+
     /// Leaves, and waits until all have left.
     ///
     /// # Errors

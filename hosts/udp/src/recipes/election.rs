@@ -7,7 +7,7 @@ use selvedge_groups::store::{Entry, Key};
 
 pub use super::line::Token;
 use super::line::{Place, is_in_line};
-use crate::{Error, Map, PrefixNews, PrefixWatch};
+use crate::{Error, Map, PrefixNews, PrefixWatch, Session};
 
 /// An election of this name in a map. The candidate that waits longest leads. Unlike the leader of the mesh
 /// ([`Handle::leader`](crate::Handle::leader)) it is decided by the map's group, so a part of a mesh that was cut and
@@ -92,6 +92,12 @@ impl Leadership {
     #[must_use]
     pub const fn token(&self) -> Token {
         self.0.token
+    }
+
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.0.session
     }
 
     /// Returns true if it certainly leads now, see [`Session::is_alive`](crate::Session::is_alive).

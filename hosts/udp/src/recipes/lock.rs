@@ -4,7 +4,7 @@ use selvedge_core::Span;
 
 pub use super::line::Token;
 use super::line::{Place, first};
-use crate::{Error, Map};
+use crate::{Error, Map, Session};
 
 /// A lock of this name in a map. Unlike [`Handle::lock`](crate::Handle::lock), which all nodes of the mesh grant,
 /// it is decided by the map's group, and a holder that fails is passed over after its time to live.
@@ -88,6 +88,12 @@ impl Guard {
     #[must_use]
     pub const fn token(&self) -> Token {
         self.0.token
+    }
+
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.0.session
     }
 
     /// Returns true if it certainly has the lock now, see [`Session::is_alive`](crate::Session::is_alive).

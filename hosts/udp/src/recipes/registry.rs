@@ -100,6 +100,12 @@ impl<'a> Registry<'a> {
 }
 
 impl Registration {
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.0
+    }
+
     /// Returns true if it is certainly listed now, unless another one has replaced it.
     #[must_use]
     pub fn is_listed(&self) -> bool {

@@ -3,7 +3,7 @@
 use selvedge_core::Span;
 
 use super::line::Place;
-use crate::{Error, Map};
+use crate::{Error, Map, Session};
 
 /// A semaphore of this name in a map.
 ///
@@ -57,6 +57,12 @@ impl<'a> Semaphore<'a> {
 }
 
 impl Permit {
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.0.session
+    }
+
     /// Returns true if it is certainly its own now, see [`Session::is_alive`](crate::Session::is_alive).
     #[must_use]
     pub fn is_held(&self) -> bool {
