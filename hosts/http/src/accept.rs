@@ -7,11 +7,40 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::{io, thread};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 /// The wait after a connection that could not be accepted.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// A socket of a tokio runtime that accepts connections.
+pub trait Listener: Send {
+    /// A connection.
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Waits for a connection.
+    fn accept(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Listener for tokio::net::TcpListener {
+    type Stream = TcpStream;
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        self.accept().await.map(|it| it.0)
+    }
+}
+
+#[cfg(unix)]
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+
+    async fn accept(&self) -> io::Result<UnixStream> {
+        self.accept().await.map(|it| it.0)
+    }
+}
 
 /// Listens there. Connections wait until they are [taken](start).
 ///
@@ -50,14 +79,26 @@ async fn take<C: Future<Output = ()> + Send + 'static>(
     converse: impl Fn(TcpStream) -> C,
 ) -> io::Result<Infallible> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
+    serve(listener, most, converse).await
+}
+
+/// Accepts connections in a task of a tokio runtime, up to this number at a time; others wait.
+///
+/// # Errors
+/// Never in practice: errors of single connections are passed over.
+pub async fn serve<L: Listener, C: Future<Output = ()> + Send + 'static>(
+    listener: L,
+    most: usize,
+    converse: impl Fn(L::Stream) -> C,
+) -> io::Result<Infallible> {
     let room = Arc::new(Semaphore::new(most));
     loop {
         // The semaphore is never closed.
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
             return Err(io::Error::other("no room"));
         };
-        match listener.accept().await {
-            Ok((stream, _)) => {
+        match Listener::accept(&listener).await {
+            Ok(stream) => {
                 let conversation = converse(stream);
                 tokio::spawn(async move {
                     conversation.await;

@@ -9,7 +9,7 @@ use axum::Router;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::page::Page;
-use crate::serve::{converse, guarded};
+use crate::serve::{IDLE, converse, guarded};
 
 /// The number of turns that a connection gets before its client has sent all.
 const YIELDS: u32 = 64;
@@ -70,7 +70,7 @@ fn answer(
     let router = guarded(router, None, page);
     runtime.block_on(async {
         let (mut here, there) = tokio::io::duplex(1 << 20);
-        let serving = tokio::spawn(converse(there, router));
+        let serving = tokio::spawn(converse(there, router, IDLE));
         // A connection that is refused early is not read to its end.
         here.write_all(bytes).await.ok();
         for _ in 0..YIELDS {

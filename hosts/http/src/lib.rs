@@ -41,4 +41,4 @@ pub use self::guard::{Token, TokenError};
 #[cfg(feature = "page")]
 pub use self::page::{NoChance, Page};
 #[cfg(feature = "page")]
-pub use self::serve::{Server, ServerError, converse, guarded};
+pub use self::serve::{IDLE, Server, ServerError, converse, guarded};

@@ -10,13 +10,12 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The longest time for which a client may leave waiting bytes unread.
 const WRITE: Duration = Duration::from_secs(10);
-/// The longest time for which a client may send and read nothing.
-const READ: Duration = Duration::from_secs(30);
-
 /// A stream on which reading and writing fail when nothing moves for too long.
 #[derive(Debug)]
 pub(crate) struct Patience<S> {
     stream: S,
+    /// The longest time for which a client may send and read nothing.
+    limit: Duration,
     /// The end of the wait for any byte.
     idle: Pin<Box<Sleep>>,
     /// The end of the wait for a write, while bytes wait to be written.
@@ -24,18 +23,19 @@ pub(crate) struct Patience<S> {
 }
 
 impl<S> Patience<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        let idle = Box::pin(sleep(READ));
+    pub(crate) fn new(stream: S, limit: Duration) -> Self {
+        let idle = Box::pin(sleep(limit));
         let stuck = None;
         Self {
             stream,
+            limit,
             idle,
             stuck,
         }
     }
 
     fn moves(&mut self) {
-        self.idle.as_mut().reset(deadline(READ));
+        self.idle.as_mut().reset(deadline(self.limit));
     }
 
     /// The result of a write, or an error if it has waited for too long.

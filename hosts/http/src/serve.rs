@@ -26,6 +26,8 @@ use crate::patience::Patience;
 const CONNECTIONS: usize = 64;
 /// The longest time until the head of a request has arrived.
 const HEAD: Duration = Duration::from_secs(10);
+/// The longest time for which a client of a page may send and read nothing.
+pub const IDLE: Duration = Duration::from_secs(30);
 /// The most bytes in the head of a request.
 const HEAD_MAX: usize = 16 * 1024;
 
@@ -84,13 +86,19 @@ impl Server {
         self.listens
     }
 
+    /// The socket, for a server that is opened in another way.
+    #[must_use]
+    pub fn into_listener(self) -> TcpListener {
+        self.listener
+    }
+
     /// Serves this router on a thread of this name until the process ends.
     ///
     /// # Errors
     /// When the thread does not start.
     pub fn open(self, name: &str, router: Router, page: &Page) -> Result<(), ServerError> {
         let router = guarded(router, self.token, page);
-        let converse = move |stream| converse(stream, router.clone());
+        let converse = move |stream| converse(stream, router.clone(), IDLE);
         accept::start(name, self.listener, CONNECTIONS, converse).map_err(ServerError::Thread)
     }
 }
@@ -116,14 +124,18 @@ async fn guard(
     response
 }
 
-/// Serves a connection until it ends.
-pub async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send, router: Router) {
+/// Serves a connection until it ends, or its client has sent and read nothing for this time.
+pub async fn converse(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    router: Router,
+    idle: Duration,
+) {
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(HEAD_MAX)
         .serve_connection(
-            TokioIo::new(Patience::new(stream)),
+            TokioIo::new(Patience::new(stream, idle)),
             TowerToHyperService::new(router),
         );
     // A broken connection is the client's concern.

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use axum::Router;
-use selvedge_http::{Json, LISTENERS, converse, guarded};
+use selvedge_http::{IDLE, Json, LISTENERS, converse, guarded};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -30,7 +30,10 @@ impl Service {
     /// A connection whose client accepts `room` bytes before it reads.
     fn connect(&self, room: usize) -> (DuplexStream, JoinHandle<()>) {
         let (here, there) = duplex(room);
-        (here, tokio::spawn(converse(there, self.router.clone())))
+        (
+            here,
+            tokio::spawn(converse(there, self.router.clone(), IDLE)),
+        )
     }
 
     /// The answer to a request, as it is on the wire.

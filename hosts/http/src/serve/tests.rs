@@ -10,7 +10,7 @@ use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep};
 
-use super::{CONNECTIONS, Server, ServerError, converse, guarded};
+use super::{CONNECTIONS, IDLE, Server, ServerError, converse, guarded};
 use crate::guard::{Token, TokenError};
 use crate::page::Page;
 use crate::patience::Patience;
@@ -50,7 +50,7 @@ fn beyond_loopback_no_door_opens_without_a_token() {
 /// The answer to a request, as it is on the wire.
 async fn ask(router: &Router, request: &str) -> String {
     let (mut here, there) = duplex(1 << 16);
-    let serving = tokio::spawn(converse(there, router.clone()));
+    let serving = tokio::spawn(converse(there, router.clone(), IDLE));
     here.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     here.read_to_string(&mut answer).await.unwrap();
@@ -173,7 +173,7 @@ fn assert_took(begun: Instant, seconds: u64) {
 #[tokio::test(start_paused = true)]
 async fn a_stream_on_which_nothing_moves_ends_and_one_on_which_something_does_goes_on() {
     let (mut here, there) = duplex(1 << 10);
-    let mut there = Patience::new(there);
+    let mut there = Patience::new(there, IDLE);
     for _ in 0..3 {
         sleep(Duration::from_millis(29_900)).await;
         here.write_all(b"a").await.unwrap();

@@ -1,0 +1,142 @@
+//! The API of an agent: requests of programs on this host, over HTTP.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /v1/info`, `/v1/members`, `/v1/leader` | this node, all members, the leader of the mesh |
+//! | `GET /v1/monitor` | server-sent events: `member`, `leader`, `message`, `missed` |
+//! | `POST /v1/leave` | the node has left; the process ends |
+//! | `POST /v1/members/{id}/confirm` | a failed member has ended for certain |
+//! | `POST /v1/nodes/{id}/remove` | the node is to hold no maps from now on |
+//! | `POST /v1/messages/{name}`, `PUT /v1/tags` | a message to all members; the tags of this one |
+//! | `GET /v1/maps/{map}/entries?prefix=&after=&all=` | a page of entries, or all |
+//! | `GET`, `PUT`, `DELETE /v1/maps/{map}/entries/{key}` | the bytes of an entry; a change |
+//! | `POST /v1/maps/{map}/transaction` | several changes as one |
+//! | `GET /v1/maps/{map}/watch?prefix=&since=` | server-sent events: `changed`, `compacted` |
+//! | `POST /v1/maps/{map}/sessions`, `/v1/locks/{name}`, `/v1/semaphores/{name}`, `/v1/elections/{name}`, `/v1/services/{service}`, `/v1/barriers/{name}` | a hold |
+//! | `PUT`, `DELETE /v1/holds/{hold}` | extends a hold by its time to live; releases it |
+//! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
+//! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the oldest one |
+//! | `GET`, `POST /v1/counters/{name}?add=` | the sum |
+//! | `GET /metrics`, `/v1/openapi.json` | numbers for Prometheus; the description of this API |
+//!
+//! A hold lives as long as requests extend it within its `ttl`; where the request asks for `text/event-stream`,
+//! as long as its connection. A request waits for the mesh as long as its `wait` (10 s by default, 1 h at most),
+//! then it is refused with 408. All refusals are `{"error": "..", "kind": ".."}`.
+
+mod answer;
+mod asked;
+mod holds;
+mod maps;
+mod members;
+mod metrics;
+mod monitor;
+mod recipes;
+mod refusal;
+mod transaction;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post, put};
+use selvedge_udp::Handle;
+use tokio::sync::Notify;
+
+use self::answer::Answer;
+use self::refusal::{Kind, Refusal};
+use crate::hold::Holds;
+
+/// The most bytes in the body of a request.
+const BODY_MAX: usize = 64 * 1_024;
+/// The description of the API.
+const OPENAPI: &str = include_str!("api/openapi.json");
+
+/// What requests use.
+#[derive(Clone, Debug)]
+pub struct Api {
+    node: &'static Handle,
+    holds: Holds,
+    left: Arc<Notify>,
+}
+
+impl Api {
+    /// The API of this node, which lives as long as the process.
+    #[must_use]
+    pub fn new(node: &'static Handle) -> Self {
+        Self {
+            node,
+            holds: Holds::new(node.clock()),
+            left: Arc::default(),
+        }
+    }
+
+    /// Waits until a request has had the node leave.
+    pub async fn left(&self) {
+        self.left.notified().await;
+    }
+}
+
+/// Answers all requests that the guard lets in.
+pub fn router(api: Api) -> Router {
+    Router::new()
+        .route("/v1/info", get(members::info))
+        .route("/v1/members", get(members::members))
+        .route("/v1/leader", get(members::leader))
+        .route("/v1/members/{id}/confirm", post(members::confirm))
+        .route("/v1/nodes/{id}/remove", post(members::remove))
+        .route("/v1/leave", post(members::leave))
+        .route("/v1/tags", put(members::tags))
+        .route("/v1/messages/{name}", post(members::message))
+        .route("/v1/monitor", get(monitor::monitor))
+        .route("/v1/maps/{map}/entries", get(maps::list))
+        .route(
+            "/v1/maps/{map}/entries/{*key}",
+            get(maps::entry).put(maps::put).delete(maps::delete),
+        )
+        .route("/v1/maps/{map}/transaction", post(transaction::transact))
+        .route("/v1/maps/{map}/watch", get(maps::watch))
+        .route("/v1/maps/{map}/sessions", post(holds::session))
+        .route("/v1/locks/{name}", post(holds::lock))
+        .route("/v1/semaphores/{name}", post(holds::semaphore))
+        .route(
+            "/v1/elections/{name}",
+            post(holds::campaign).get(recipes::observe),
+        )
+        .route(
+            "/v1/services/{service}",
+            post(holds::register).get(recipes::resolve),
+        )
+        .route("/v1/barriers/{name}", post(holds::enter))
+        .route(
+            "/v1/holds/{hold}",
+            put(holds::extend).delete(holds::release),
+        )
+        .route(
+            "/v1/queues/{name}",
+            post(recipes::push).delete(recipes::pop),
+        )
+        .route(
+            "/v1/counters/{name}",
+            get(recipes::count).post(recipes::add),
+        )
+        .route("/v1/openapi.json", get(openapi))
+        .route("/metrics", get(metrics::metrics))
+        .fallback(nothing)
+        .method_not_allowed_fallback(no_method)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .with_state(api)
+}
+
+async fn openapi() -> impl axum::response::IntoResponse {
+    ([("content-type", "application/json")], OPENAPI)
+}
+
+async fn nothing() -> Answer {
+    let why = "there is nothing at this path: see /v1/openapi.json";
+    Err(Refusal::new(Kind::NotFound, why))
+}
+
+async fn no_method() -> Answer {
+    let why = "this path has other methods: see /v1/openapi.json";
+    Err(Refusal::bad(why))
+}

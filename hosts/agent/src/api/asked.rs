@@ -1,0 +1,165 @@
+//! The settings of a request: its query, its body, and the time that it waits.
+
+use core::time::Duration;
+
+use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use selvedge_udp::selvedge::groups::store::{SessionId, TTL_MAX, TTL_MIN};
+use selvedge_udp::{Error, Member, Span};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use tokio::time::timeout;
+
+use super::refusal::{Kind, Refusal};
+
+/// The time that a request waits for the mesh unless it gives one.
+const WAIT: Duration = Duration::from_secs(10);
+/// The longest time that a request waits.
+pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3_600);
+/// The time to live of a hold unless a request gives one.
+const TTL: Duration = Duration::from_secs(10);
+
+/// The query of a request. Unknown names are refused, except the token, which the guard has read.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        let query = parts.uri.query().unwrap_or_default().split('&');
+        let query: Vec<&str> = query.filter(|it| !it.starts_with("token=")).collect();
+        let wrong = |it| Refusal::bad(format!("the query {query:?} is wrong: {it}"));
+        serde_urlencoded::from_str(&query.join("&"))
+            .map(Self)
+            .map_err(wrong)
+    }
+}
+
+/// The body of a request as JSON.
+pub(crate) fn from_json<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|it| Refusal::bad(format!("the body is wrong: {it}")))
+}
+
+/// A time with its unit, as in `10s` or `500ms`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(Duration);
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let wrong = |it| {
+            let why =
+                format!("{text:?} is no time ({it}): give one with its unit, as 10s or 500ms");
+            serde::de::Error::custom(why)
+        };
+        humantime::parse_duration(&text).map(Self).map_err(wrong)
+    }
+}
+
+/// The longest time that a request waits for the mesh: 10 s by default.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait(Duration);
+
+impl Default for Wait {
+    fn default() -> Self {
+        Self(WAIT)
+    }
+}
+
+impl<'de> Deserialize<'de> for Wait {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Time::deserialize(deserializer).map(|it| Self(it.0.min(WAIT_MAX)))
+    }
+}
+
+impl Wait {
+    /// Returns true if the caller does not wait.
+    pub(crate) const fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+
+    /// Waits for this long at most.
+    pub(crate) async fn of<T>(
+        self,
+        it: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Refusal> {
+        self.over(it).await.unwrap_or_else(|| {
+            let why = format!(
+                "no answer in {}: ask again, or with a longer wait; a change may have been made",
+                humantime::format_duration(self.0)
+            );
+            Err(Refusal::new(Kind::Timeout, why))
+        })
+    }
+
+    /// The same; `None` when the time is over.
+    pub(crate) async fn over<T>(
+        self,
+        it: impl Future<Output = Result<T, Error>>,
+    ) -> Option<Result<T, Refusal>> {
+        let outcome = timeout(self.0, it).await.ok()?;
+        Some(outcome.map_err(Refusal::from))
+    }
+}
+
+/// A time to live: 10 s by default.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ttl(Duration);
+
+impl Default for Ttl {
+    fn default() -> Self {
+        Self(TTL)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ttl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Time::deserialize(deserializer).map(|it| Self(it.0))
+    }
+}
+
+impl Ttl {
+    pub(crate) const fn duration(self) -> Duration {
+        self.0
+    }
+
+    /// The time for a session, if it is one from a second to a day.
+    pub(crate) fn span(self) -> Result<Span, Refusal> {
+        let span = Span::from(self.0);
+        match (TTL_MIN..=TTL_MAX).contains(&span) {
+            true => Ok(span),
+            false => Err(Refusal::bad(format!(
+                "a time to live is from 1s to 1day, this one is {}",
+                humantime::format_duration(self.0)
+            ))),
+        }
+    }
+}
+
+/// The name of a session, as entries show it.
+pub(crate) fn session_id(text: &str) -> Result<SessionId, Refusal> {
+    let parts: Vec<&str> = text.split('.').collect();
+    let session = match parts[..] {
+        [id, life, number] => id
+            .parse()
+            .ok()
+            .zip(life.parse().ok())
+            .zip(number.parse().ok()),
+        _ => None,
+    };
+    let Some(((id, life), number)) = session else {
+        let why = format!("{text:?} is no session: give the name that its hold has, as 7.0.12");
+        return Err(Refusal::bad(why));
+    };
+    let by = Member::new(id, life);
+    Ok(SessionId { by, number })
+}
+
+/// Returns true if the client asks for server-sent events.
+pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).map(|it| it.as_bytes());
+    accept.is_some_and(|it| it.starts_with(b"text/event-stream"))
+}

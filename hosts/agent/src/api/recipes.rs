@@ -1,0 +1,159 @@
+//! Requests to recipes that hold nothing.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::IntoResponse as _;
+use axum::response::sse::{KeepAlive, Sse};
+use futures_util::stream;
+use selvedge_udp::Error;
+use selvedge_udp::recipes::counter::Counter;
+use selvedge_udp::recipes::election::{Election, Observer};
+use selvedge_udp::recipes::queue::Queue;
+use selvedge_udp::recipes::registry::{Instances, Registry, ServiceWatch};
+use selvedge_udp::selvedge::groups::store::{Entry, TTL_MIN};
+use serde::{Deserialize, Serialize};
+
+use super::Api;
+use super::answer::{Answer, Value, bytes, event, json};
+use super::asked::{Asked, Wait, wants_events};
+use super::holds::COMMENTS;
+use super::maps::Waits;
+use super::refusal::{Kind, Refusal};
+
+#[derive(Serialize)]
+struct Leader {
+    #[serde(flatten)]
+    value: Value,
+    /// The version that its fencing token has.
+    version: u64,
+}
+
+impl Leader {
+    fn of(entry: Entry) -> Self {
+        Self {
+            value: Value::of(&entry.value),
+            version: entry.created,
+        }
+    }
+}
+
+pub(super) async fn observe(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+    headers: HeaderMap,
+) -> Answer {
+    // An observer has no session.
+    let election = Election::new(api.recipe("elections"), &name, TTL_MIN);
+    let mut observer = wait.of(election.observe()).await?;
+    if !wants_events(&headers) {
+        return json(&wait.of(observer.next()).await?.map(Leader::of));
+    }
+    let events = stream::try_unfold(observer, |mut observer: Observer<'static>| async {
+        let leader = observer.next().await?.map(Leader::of);
+        Ok::<_, Error>(Some((event("leader", &leader), observer)))
+    });
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(COMMENTS))
+        .into_response())
+}
+
+#[derive(Serialize)]
+struct Instance {
+    instance: u64,
+    address: String,
+}
+
+fn views(instances: Instances) -> Vec<Instance> {
+    let instances = instances.into_iter();
+    instances
+        .map(|(instance, address)| Instance { instance, address })
+        .collect()
+}
+
+pub(super) async fn resolve(
+    State(api): State<Api>,
+    Path(service): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+    headers: HeaderMap,
+) -> Answer {
+    let registry = Registry::new(api.recipe("services"));
+    if !wants_events(&headers) {
+        return json(&views(wait.of(registry.resolve(&service)).await?));
+    }
+    let watch = registry.watch(&service);
+    let events = stream::try_unfold(watch, |mut watch: ServiceWatch<'static>| async {
+        let instances = views(watch.next().await?);
+        Ok::<_, Error>(Some((event("instances", &instances), watch)))
+    });
+    Ok(Sse::new(events)
+        .keep_alive(KeepAlive::new().interval(COMMENTS))
+        .into_response())
+}
+
+#[derive(Serialize)]
+struct Pushed {
+    version: u64,
+}
+
+pub(super) async fn push(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+    value: Bytes,
+) -> Answer {
+    let queue = Queue::new(api.recipe("queues"), &name);
+    let version = wait.of(queue.push(&value)).await?;
+    json(&Pushed { version })
+}
+
+pub(super) async fn pop(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+) -> Answer {
+    let queue = Queue::new(api.recipe("queues"), &name);
+    let item = match wait.is_zero() {
+        true => Wait::default().of(queue.try_pop()).await?,
+        false => wait.over(queue.pop()).await.transpose()?,
+    };
+    let Some(item) = item else {
+        let why = format!("the queue {name:?} has no item: ask again, or with a longer wait");
+        return Err(Refusal::new(Kind::Timeout, why));
+    };
+    Ok(bytes(item))
+}
+
+#[derive(Serialize)]
+struct Sum {
+    value: i64,
+}
+
+pub(super) async fn count(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+) -> Answer {
+    let counter = Counter::new(api.recipe("counters"), &name);
+    let value = wait.of(counter.get()).await?;
+    json(&Sum { value })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Adds {
+    add: i64,
+    #[serde(default)]
+    wait: Wait,
+}
+
+pub(super) async fn add(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Asked(Adds { add, wait }): Asked<Adds>,
+) -> Answer {
+    let counter = Counter::new(api.recipe("counters"), &name);
+    let value = wait.of(counter.add(add)).await?;
+    json(&Sum { value })
+}

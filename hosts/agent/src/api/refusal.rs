@@ -1,0 +1,102 @@
+//! Refusals: a status, and `{"error": "..", "kind": ".."}`.
+
+use core::fmt;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use selvedge_udp::{Error, Reject};
+use serde::Serialize;
+
+use super::answer::json_with;
+
+/// The kind of a refusal, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Kind {
+    /// The request has no meaning.
+    BadRequest,
+    /// There is no such thing.
+    NotFound,
+    /// The time to wait is over. A change may still be made.
+    Timeout,
+    /// A comparison failed.
+    Mismatch,
+    /// The session has ended.
+    SessionOver,
+    /// It is too long.
+    TooLarge,
+    /// The mesh gives no answer.
+    Unavailable,
+    /// A limit is reached.
+    Full,
+}
+
+/// A request that was not carried out, or is not known to be.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    kind: Kind,
+    error: String,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    error: &'a str,
+    kind: Kind,
+}
+
+impl Refusal {
+    pub(crate) fn new(kind: Kind, error: impl fmt::Display) -> Self {
+        let error = error.to_string();
+        Self { kind, error }
+    }
+
+    pub(crate) fn bad(error: impl fmt::Display) -> Self {
+        Self::new(Kind::BadRequest, error)
+    }
+}
+
+impl Kind {
+    const fn status(self) -> StatusCode {
+        match self {
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
+            Self::Mismatch => StatusCode::CONFLICT,
+            Self::SessionOver => StatusCode::GONE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Full => StatusCode::INSUFFICIENT_STORAGE,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let Self { kind, error } = &self;
+        json_with(kind.status(), &Body { error, kind: *kind })
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::Rejected(reject) => kind_of(reject),
+            Error::Closed | Error::Unanswered => Kind::Unavailable,
+        };
+        Self::new(kind, error)
+    }
+}
+
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "other causes, also later ones, are requests that the node refuses"
+)]
+fn kind_of(reject: &Reject) -> Kind {
+    match reject {
+        Reject::SessionOver(_) => Kind::SessionOver,
+        Reject::MapFull | Reject::NoSession => Kind::Full,
+        Reject::NewLife | Reject::Leaving | Reject::OtherSite(_) => Kind::Unavailable,
+        Reject::Tags(_) => Kind::TooLarge,
+        _ => Kind::BadRequest,
+    }
+}

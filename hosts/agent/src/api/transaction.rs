@@ -1,0 +1,100 @@
+//! Transactions.
+
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use selvedge_udp::selvedge::groups::store::{Action, Compare, Transaction};
+use serde::Deserialize;
+
+use super::Api;
+use super::answer::{Answer, Value};
+use super::asked::{Asked, from_json, session_id};
+use super::maps::{Waits, expected, stored};
+use super::refusal::Refusal;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Body {
+    #[serde(default)]
+    when: Vec<When>,
+    then: Vec<Step>,
+    #[serde(default)]
+    otherwise: Vec<Step>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct When {
+    key: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Step {
+    Put(Put),
+    Append(Append),
+    Remove(Remove),
+}
+
+#[derive(Deserialize)]
+struct Put {
+    key: String,
+    #[serde(flatten)]
+    value: Value,
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Append {
+    prefix: String,
+    #[serde(flatten)]
+    value: Value,
+    session: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Remove {
+    key: String,
+}
+
+impl Step {
+    fn action(self) -> Result<Action, Refusal> {
+        let session = |it: Option<String>| it.as_deref().map(session_id).transpose();
+        let bytes = |it: Value| Ok::<_, Refusal>(it.bytes()?.into_iter().collect());
+        Ok(match self {
+            Self::Put(it) => Action::Put {
+                key: it.key,
+                value: bytes(it.value)?,
+                session: session(it.session)?,
+            },
+            Self::Append(it) => Action::Append {
+                prefix: it.prefix,
+                value: bytes(it.value)?,
+                session: session(it.session)?,
+            },
+            Self::Remove(it) => Action::Remove { key: it.key },
+        })
+    }
+}
+
+pub(super) async fn transact(
+    State(api): State<Api>,
+    Path(map): Path<String>,
+    Asked(Waits { wait }): Asked<Waits>,
+    body: Bytes,
+) -> Answer {
+    let body: Body = from_json(&body)?;
+    let compare = body.when.into_iter().map(|it| Compare {
+        key: it.key,
+        expected: expected(Some(it.version)),
+    });
+    let actions = |steps: Vec<Step>| -> Result<Vec<Action>, Refusal> {
+        steps.into_iter().map(Step::action).collect()
+    };
+    let mut transaction = Transaction::new();
+    transaction.compare.extend(compare);
+    transaction.then.extend(actions(body.then)?);
+    transaction.otherwise.extend(actions(body.otherwise)?);
+    stored(wait.of(api.node.map(&map).transact(transaction)).await?)
+}

@@ -1,0 +1,49 @@
+//! A member of the mesh for the programs of one host. They use it over HTTP on a loopback address or a unix
+//! socket, in any language, and are no members themselves: see [`api`].
+//!
+//! | promise | under which assumptions |
+//! |---|---|
+//! | locks, leaderships, permits and listings keep the promises of [the recipes](selvedge_udp::recipes) | those of the recipes; a program heeds `is_held` and `lapsed`, or the resource checks tokens |
+//! | what a program holds ends when it releases it, when its connection closes, or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
+//! | a map goes on while no more than `failures` of its nodes are away | nodes store their state; messages get through infinitely often |
+//! | a request has an answer within its `wait` | |
+//! | at most 1,024 connections and 1,024 holds; bodies of 64 KiB; other requests wait or are refused | |
+//!
+//! An agent decides nothing by itself: it has one session of a map for each hold, and reports what the session
+//! knows. So a program that holds a lock through an agent is as safe as one that embeds
+//! [`selvedge_udp`].
+//!
+//! ```no_run
+//! use selvedge_agent::config::Settings;
+//!
+//! let settings = Settings::parse(
+//!     r#"
+//!     id = 1
+//!     listen = "192.0.2.7:7001"
+//!     join = ["192.0.2.8:7001"]
+//!     key = "/etc/selvedge/mesh.key"
+//!     state = "/var/lib/selvedge"
+//!     founders = [1, 2, 3]
+//!     "#,
+//! )?;
+//! assert_eq!(settings.founders, [1, 2, 3]);
+//! # Ok::<(), String>(())
+//! ```
+
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::std_instead_of_core,
+    clippy::std_instead_of_alloc,
+    reason = "hosts have the standard library"
+)]
+
+pub mod api;
+pub mod config;
+mod failure;
+mod growth;
+mod hold;
+mod message;
+pub mod run;
+mod serve;
+
+pub use failure::Failure;
