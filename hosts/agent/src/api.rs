@@ -17,7 +17,7 @@
 //! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
 //! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the oldest one |
 //! | `GET`, `POST /v1/counters/{name}?add=` | the sum |
-//! | `GET /metrics`, `/v1/openapi.json` | numbers for Prometheus; the description of this API |
+//! | `GET /metrics`, `/v1/openapi.json`, `/` | numbers for Prometheus; the description of this API; a page |
 //!
 //! A hold lives as long as requests extend it within its `ttl`; where the request asks for `text/event-stream`,
 //! as long as its connection. A request waits for the mesh as long as its `wait` (10 s by default, 1 h at most),
@@ -39,6 +39,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
+use selvedge_http::Page;
 use selvedge_udp::Handle;
 use tokio::sync::Notify;
 
@@ -77,7 +78,7 @@ impl Api {
 }
 
 /// Answers all requests that the guard lets in.
-pub fn router(api: Api) -> Router {
+pub fn router(api: Api, page: Page) -> Router {
     Router::new()
         .route("/v1/info", get(members::info))
         .route("/v1/members", get(members::members))
@@ -120,6 +121,7 @@ pub fn router(api: Api) -> Router {
             get(recipes::count).post(recipes::add),
         )
         .route("/v1/openapi.json", get(openapi))
+        .route("/", get(async || page))
         .route("/metrics", get(metrics::metrics))
         .fallback(nothing)
         .method_not_allowed_fallback(no_method)

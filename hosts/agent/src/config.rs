@@ -72,6 +72,9 @@ pub struct Settings {
     /// File with the token that requests over TCP give: 16 to 128 letters, digits and -._~
     #[arg(long, value_name = "FILE", env = "SELVEDGE_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// File with the token that requests over TCP may give to read alone
+    #[arg(long, value_name = "FILE", env = "SELVEDGE_READERS_TOKEN_FILE")]
+    pub readers_token_file: Option<PathBuf>,
     /// Unix socket of the API, for the user of the agent alone (mode 0600)
     #[arg(long, value_name = "PATH", env = "SELVEDGE_SOCKET")]
     pub socket: Option<PathBuf>,
@@ -129,6 +132,7 @@ impl Settings {
             period: self.period.or(file.period),
             http: self.http.or(file.http),
             token_file: self.token_file.or(file.token_file),
+            readers_token_file: self.readers_token_file.or(file.readers_token_file),
             socket: self.socket.or(file.socket),
         }
     }

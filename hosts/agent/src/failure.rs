@@ -14,7 +14,7 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum Failure {
     /// A setting is missing.
-    #[error("{0} is not given: give --{0}, SELVEDGE_{upper}, or {0} in the file", upper = .0.to_uppercase())]
+    #[error("{0} is not given: give --{0}, SELVEDGE_{upper}, or {0} in the file", upper = .0.to_uppercase().replace('-', "_"))]
     Missing(&'static str),
     /// A node would send in the clear without being asked to.
     #[error(

@@ -1,9 +1,9 @@
 //! Runs an agent until a signal or a request has it leave.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use selvedge_http::{Page, Server, Token};
+use selvedge_http::{Access, Page, Server, Token};
 use selvedge_udp::seal::{Seal, read_key_file};
 use selvedge_udp::selvedge::Coordination;
 use selvedge_udp::selvedge::core::shared::RecvError;
@@ -21,8 +21,7 @@ const HTTP: &str = "127.0.0.1:7780";
 /// The interval at which groups move, as the clock of the system has it.
 const EPOCH: Span = Span::secs(3_600);
 /// The text of the page.
-const PAGE: &str =
-    "<!doctype html><title>Selvedge</title><p>See <a href=\"/v1/openapi.json\">the API</a>.";
+const PAGE: &str = include_str!("page.html");
 
 /// Starts an agent, and runs it until it leaves.
 ///
@@ -40,10 +39,17 @@ pub fn run(settings: &Settings) -> Result<(), Failure> {
 }
 
 async fn agent(settings: &Settings) -> Result<(), Failure> {
-    let token = settings.token_file.as_deref().map(read_token).transpose()?;
+    let token = |path: &Option<PathBuf>| path.as_deref().map(read_token).transpose();
+    let access = Access {
+        token: token(&settings.token_file)?,
+        readers: token(&settings.readers_token_file)?,
+    };
+    if access.token.is_none() && access.readers.is_some() {
+        return Err(Failure::Missing("token-file"));
+    }
     let http = settings.http.map_or_else(|| HTTP.parse(), Ok);
     let http = http.map_err(|_| Failure::Missing("http"))?;
-    let server = Server::new(http, token.clone())?;
+    let server = Server::new(http, access.token.clone())?;
     let page = Page::new(PAGE)?;
     let setup = setup(settings).await?;
     // Once the node has started, others may know of it, so it leaves properly.
@@ -52,7 +58,13 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
     let api = Api::new(node);
     let socket = settings.socket.as_deref();
-    let (address, _socket) = serve(server, token, socket, router(api.clone()), &page)?;
+    let (address, _socket) = serve(
+        server,
+        access,
+        socket,
+        router(api.clone(), page.clone()),
+        &page,
+    )?;
     println!(
         "node {} listens at {}, its API is at http://{address}",
         node.id(),

@@ -7,7 +7,7 @@ use std::thread;
 use std::{fs, io};
 
 use axum::Router;
-use selvedge_http::{Page, Server, ServerError, Token, accept, converse, guarded};
+use selvedge_http::{Access, Page, Server, ServerError, accept, converse, guarded};
 
 use crate::Failure;
 
@@ -32,15 +32,15 @@ impl Drop for Socket {
 /// Serves a router until the process ends; returns the address over TCP, and the socket.
 pub(crate) fn serve(
     server: Server,
-    token: Option<Token>,
+    access: Access,
     socket: Option<&Path>,
     router: Router,
     page: &Page,
 ) -> Result<(SocketAddr, Option<Socket>), Failure> {
     let address = server.listens();
-    let tcp = guarded(router.clone(), token, page);
+    let tcp = guarded(router.clone(), access, page);
     // Who may open the socket needs no token.
-    let unix = guarded(router, None, page);
+    let unix = guarded(router, Access::default(), page);
     let bound = socket.map(bind).transpose()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

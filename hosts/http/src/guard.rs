@@ -24,6 +24,22 @@ const URI_MAX: usize = 1_024;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token([u8; 32]);
 
+/// The tokens of clients.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The token of clients that may do all; `None`: clients at loopback addresses, or of a unix socket, need none.
+    pub token: Option<Token>,
+    /// The token of clients that may read alone, which do nothing but `GET` and `HEAD`.
+    pub readers: Option<Token>,
+}
+
+impl From<Option<Token>> for Access {
+    fn from(token: Option<Token>) -> Self {
+        let readers = None;
+        Self { token, readers }
+    }
+}
+
 /// The reason why a text is no [`Token`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum TokenError {
@@ -65,7 +81,7 @@ impl fmt::Debug for Token {
 
 /// `None` if the request may be answered, and else the refusal.
 pub(crate) fn refusal(
-    token: Option<&Token>,
+    access: &Access,
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
@@ -75,8 +91,15 @@ pub(crate) fn refusal(
         let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it\n");
         return Some((StatusCode::URI_TOO_LONG, why).into_response());
     }
-    match token {
-        Some(token) if !has_token(token, uri, headers) => {
+    let is_reader = |it: &Token| has_token(it, uri, headers);
+    let is_reader = access.readers.as_ref().is_some_and(is_reader);
+    match &access.token {
+        Some(token) if is_reader && !method.is_safe() && !has_token(token, uri, headers) => {
+            let why =
+                "this token reads alone: give the token of clients that may change something\n";
+            Some((StatusCode::FORBIDDEN, why).into_response())
+        }
+        Some(token) if !is_reader && !has_token(token, uri, headers) => {
             let why = "give the token of this page: /?token=TOKEN, or \
                        the header `Authorization: Bearer TOKEN`\n";
             let header = [(WWW_AUTHENTICATE, "Bearer")];

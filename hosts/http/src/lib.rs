@@ -37,7 +37,7 @@ mod serve;
 #[cfg(feature = "page")]
 pub use self::events::{Events, Json, LISTENERS};
 #[cfg(feature = "page")]
-pub use self::guard::{Token, TokenError};
+pub use self::guard::{Access, Token, TokenError};
 #[cfg(feature = "page")]
 pub use self::page::{NoChance, Page};
 #[cfg(feature = "page")]

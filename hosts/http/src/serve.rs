@@ -18,7 +18,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::accept;
-use crate::guard::{self, Token};
+use crate::guard::{self, Access, Token};
 use crate::page::Page;
 use crate::patience::Patience;
 
@@ -104,18 +104,19 @@ impl Server {
 }
 
 /// A router behind its guard: for a server, and for tests without one.
-pub fn guarded(router: Router, token: Option<Token>, page: &Page) -> Router {
-    router.layer(middleware::from_fn_with_state((token, page.clone()), guard))
+pub fn guarded(router: Router, access: impl Into<Access>, page: &Page) -> Router {
+    let state = (access.into(), page.clone());
+    router.layer(middleware::from_fn_with_state(state, guard))
 }
 
 /// Refuses requests that may not be answered, and marks all answers.
 async fn guard(
-    State((token, page)): State<(Option<Token>, Page)>,
+    State((access, page)): State<(Access, Page)>,
     request: Request,
     next: Next,
 ) -> Response {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
-    let refused = guard::refusal(token.as_ref(), method, uri, headers);
+    let refused = guard::refusal(&access, method, uri, headers);
     let mut response = match refused {
         Some(refused) => refused,
         None => next.run(request).await,

@@ -7,7 +7,7 @@ use axum::response::sse;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::refusal::Refusal;
 
@@ -40,12 +40,12 @@ pub(crate) fn bytes(value: Vec<u8>) -> Response {
 }
 
 /// Bytes in JSON: `value` if they are UTF-8, else `value_base64`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Value {
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    value_base64: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) value_base64: Option<String>,
 }
 
 impl Value {

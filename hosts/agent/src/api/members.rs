@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use selvedge_udp::selvedge::membership::{Command, Status};
-use selvedge_udp::{Error, Member, MemberInfo, NodeId, Tags};
+use selvedge_udp::{Member, MemberInfo, NodeId, Tags};
 use serde::Serialize;
 
 use super::Api;
@@ -173,7 +173,6 @@ pub(super) async fn message(
         return Err(Refusal::new(Kind::TooLarge, why));
     };
     let broadcast = Command::Broadcast(payload.into_boxed_slice());
-    wait.of(async { Ok::<_, Error>(api.node.command(broadcast).await?) })
-        .await?;
+    wait.of(api.node.command(broadcast)).await?;
     json(&serde_json::Map::new())
 }

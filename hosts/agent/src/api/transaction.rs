@@ -37,18 +37,20 @@ enum Step {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Put {
     key: String,
-    #[serde(flatten)]
-    value: Value,
+    value: Option<String>,
+    value_base64: Option<String>,
     session: Option<String>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Append {
     prefix: String,
-    #[serde(flatten)]
-    value: Value,
+    value: Option<String>,
+    value_base64: Option<String>,
     session: Option<String>,
 }
 
@@ -61,16 +63,22 @@ struct Remove {
 impl Step {
     fn action(self) -> Result<Action, Refusal> {
         let session = |it: Option<String>| it.as_deref().map(session_id).transpose();
-        let bytes = |it: Value| Ok::<_, Refusal>(it.bytes()?.into_iter().collect());
+        let bytes = |value, value_base64| -> Result<_, Refusal> {
+            let value = Value {
+                value,
+                value_base64,
+            };
+            Ok(value.bytes()?.into_iter().collect())
+        };
         Ok(match self {
             Self::Put(it) => Action::Put {
                 key: it.key,
-                value: bytes(it.value)?,
+                value: bytes(it.value, it.value_base64)?,
                 session: session(it.session)?,
             },
             Self::Append(it) => Action::Append {
                 prefix: it.prefix,
-                value: bytes(it.value)?,
+                value: bytes(it.value, it.value_base64)?,
                 session: session(it.session)?,
             },
             Self::Remove(it) => Action::Remove { key: it.key },

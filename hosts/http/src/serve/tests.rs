@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::time::{Instant, sleep};
 
 use super::{CONNECTIONS, IDLE, Server, ServerError, converse, guarded};
-use crate::guard::{Token, TokenError};
+use crate::guard::{Access, Token, TokenError};
 use crate::page::Page;
 use crate::patience::Patience;
 
@@ -107,6 +107,32 @@ async fn a_token_is_told_in_the_address_or_by_a_scheme_in_any_case() {
     ] {
         let request = format!(
             "GET {path} HTTP/1.1\r\nhost: hub\r\nauthorization: {header}\r\nconnection: close\r\n\r\n"
+        );
+        let answer = ask(&router, &request).await;
+        let head = format!("HTTP/1.1 {status} ");
+        assert!(answer.starts_with(&head), "{request}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_readers_changes_nothing() {
+    const READERS: &str = "readers-0123456789";
+    let router = Router::new().route("/", post(|| async { "done" }).get(|| async { "seen" }));
+    let access = Access {
+        token: TOKEN.parse().ok(),
+        readers: READERS.parse().ok(),
+    };
+    let router = guarded(router, access, &Page::new("").unwrap());
+    for (method, token, status) in [
+        ("GET", READERS, 200),
+        ("POST", READERS, 403),
+        ("GET", TOKEN, 200),
+        ("POST", TOKEN, 200),
+        ("GET", "another-0123456789", 401),
+    ] {
+        let request = format!(
+            "{method} / HTTP/1.1\r\nhost: hub\r\nauthorization: Bearer {token}\r\n\
+             content-length: 0\r\nconnection: close\r\n\r\n"
         );
         let answer = ask(&router, &request).await;
         let head = format!("HTTP/1.1 {status} ");
