@@ -1,0 +1,246 @@
+//! The values of answers.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+/// The member that an agent is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Info {
+    /// Its number in the mesh.
+    pub id: u64,
+    /// The number of its life.
+    pub incarnation: u64,
+    /// Its address in the mesh, once it is known.
+    pub address: Option<String>,
+    /// The version of the agent.
+    pub version: String,
+    /// True if it is in the mesh.
+    pub is_in: bool,
+    /// True if it leads the mesh.
+    pub is_leader: bool,
+    /// The generation of the site of its groups, if it takes part in them.
+    pub generation: Option<u64>,
+}
+
+/// A member of the mesh.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its number in the mesh.
+    pub id: u64,
+    /// The number of its life.
+    pub incarnation: u64,
+    /// Its state, as the agent sees it.
+    pub status: Status,
+    /// Its address, if it is known.
+    pub address: Option<String>,
+    /// Its tags.
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
+}
+
+/// The state of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// It answers.
+    Alive,
+    /// It may have failed.
+    Suspected,
+    /// It does not answer. This may be wrong.
+    Failed,
+    /// It has left.
+    Left,
+    /// A state that a later version of the API has.
+    #[serde(other)]
+    Other,
+}
+
+/// The leader of the mesh.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Its number in the mesh.
+    pub id: u64,
+    /// The number of its life.
+    pub incarnation: u64,
+}
+
+/// A report of [`Agent::monitor`](crate::Agent::monitor).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MeshEvent {
+    /// A member is new or has changed.
+    Member(Member),
+    /// The mesh has another leader, or has none.
+    Leader(Option<Leader>),
+    /// A message to all members.
+    Message {
+        /// Its name.
+        name: String,
+        /// Its content.
+        #[serde(flatten)]
+        value: Value,
+    },
+    /// This many reports are missing here, because they were read too slowly.
+    Missed(u64),
+}
+
+/// An entry of a map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    #[serde(flatten)]
+    pub value: Value,
+    /// The version of the map that set the value.
+    pub version: u64,
+    /// The version of the map that made the entry.
+    pub created: u64,
+    /// The session with which it ends.
+    pub session: Option<String>,
+}
+
+/// A change of one key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The key.
+    pub key: String,
+    /// The version of the map that changed it.
+    pub version: u64,
+    /// The entry; `None` when it was removed.
+    pub entry: Option<Entry>,
+}
+
+/// A number that grows from one holder to the next; tokens of different maps have no order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Token {
+    /// The map, in hexadecimal digits.
+    pub map: String,
+    /// The version of the map that made the hold.
+    pub version: u64,
+}
+
+/// A hold of a program at an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldInfo {
+    /// Its own name at the agent.
+    pub hold: String,
+    /// Its kind, such as `lock`.
+    pub kind: String,
+    /// The name of the lock, the election or the like.
+    pub name: String,
+    /// The number that a resource checks.
+    pub token: Option<Token>,
+    /// Its session in the mesh.
+    pub session: Option<String>,
+    /// Its time to live, in milliseconds.
+    pub ttl_ms: u64,
+    /// True if it is held, as far as the agent has received.
+    pub is_held: bool,
+}
+
+/// The leader of an election.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elected {
+    /// The value with which it campaigned.
+    #[serde(flatten)]
+    pub value: Value,
+    /// The token of its hold.
+    pub token: Token,
+}
+
+/// An instance of a service.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Instance {
+    /// Its number.
+    pub instance: u64,
+    /// Its address.
+    pub address: String,
+}
+
+/// Any bytes. In JSON, text is `"value"` and other bytes are `"value_base64"`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Value(pub Vec<u8>);
+
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_base64: Option<String>,
+}
+
+impl Value {
+    /// The text, if it is UTF-8.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        core::str::from_utf8(&self.0).ok()
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl From<&[u8]> for Value {
+    fn from(bytes: &[u8]) -> Self {
+        Self(bytes.into())
+    }
+}
+
+impl From<Value> for Written {
+    fn from(value: Value) -> Self {
+        match String::from_utf8(value.0) {
+            Ok(text) => Self {
+                value: Some(text),
+                value_base64: None,
+            },
+            Err(bytes) => Self {
+                value: None,
+                value_base64: Some(STANDARD.encode(bytes.as_bytes())),
+            },
+        }
+    }
+}
+
+impl TryFrom<Written> for Value {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        match (written.value, written.value_base64) {
+            (Some(text), None) => Ok(Self(text.into_bytes())),
+            (None, Some(text)) => {
+                let bytes = STANDARD.decode(text);
+                bytes.map(Self).map_err(|_| "value_base64 is not base64")
+            }
+            _ => Err("not one of value and value_base64"),
+        }
+    }
+}
+
+impl Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Alive => "alive",
+            Self::Suspected => "suspected",
+            Self::Failed => "failed",
+            Self::Left => "left",
+            Self::Other => "other",
+        })
+    }
+}
+
+impl Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.map, self.version)
+    }
+}
