@@ -132,35 +132,34 @@ impl Agent {
 }
 
 /// Reports the states of a hold until it has ended.
-async fn follow(mut stream: Stream, state: watch::Sender<State>, ttl: Duration) {
-    let silence = ttl.max(Hold::SILENCE);
-    loop {
-        match stream.ready() {
-            Ok(None) => {}
-            Ok(Some(event)) => {
-                match &*event.name {
-                    "lapsed" => state.send_replace(State::Lapsed),
-                    "alive" => state.send_replace(State::Held),
-                    "ended" => break,
-                    _ => continue,
-                };
-                continue;
-            }
-            Err(_) => return lost(&state, ttl).await,
-        }
-        match timeout(silence, stream.read()).await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return lost(&state, ttl).await,
-            Err(_) => break,
-        }
+async fn follow(stream: Stream, state: watch::Sender<State>, ttl: Duration) {
+    if read(stream, &state, ttl.max(Hold::SILENCE)).await.is_err() {
+        // The connection is closed. An agent that is alive releases the hold now; without one, its session ends
+        // after its time to live.
+        state.send_replace(State::Lapsed);
+        sleep(ttl).await;
     }
     state.send_replace(State::Ended);
 }
 
-/// The connection is broken. An agent that is alive releases the hold now; without one, its session ends
-/// after its time to live.
-async fn lost(state: &watch::Sender<State>, ttl: Duration) {
-    state.send_replace(State::Lapsed);
-    sleep(ttl).await;
-    state.send_replace(State::Ended);
+/// Reads events until the hold has ended, or the agent is silent.
+async fn read(
+    mut stream: Stream,
+    state: &watch::Sender<State>,
+    silence: Duration,
+) -> Result<(), Error> {
+    loop {
+        while let Some(event) = stream.ready()? {
+            match &*event.name {
+                "lapsed" => state.send_replace(State::Lapsed),
+                "alive" => state.send_replace(State::Held),
+                "ended" => return Ok(()),
+                _ => continue,
+            };
+        }
+        match timeout(silence, stream.read()).await {
+            Ok(read) => read?,
+            Err(_) => return Ok(()),
+        }
+    }
 }

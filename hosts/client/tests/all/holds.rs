@@ -137,8 +137,12 @@ async fn a_stream_that_is_too_long_breaks_a_hold() {
     for _ in 0..=Agent::LONGEST >> 16 {
         events.send(Ok("x".repeat(1 << 16))).unwrap();
     }
+    // At once: the agent releases it then.
+    tokio::select! {
+        () = events.closed() => {}
+        () = hold.ended() => panic!("the connection is open"),
+    }
     soon(hold.lapsed()).await;
-    soon(events.closed()).await;
 }
 
 #[tokio::test]
