@@ -13,7 +13,7 @@
 //! | `POST /v1/maps/{map}/transaction` | several changes as one |
 //! | `GET /v1/maps/{map}/watch?prefix=&since=` | server-sent events: `changed`, `compacted` |
 //! | `POST /v1/maps/{map}/sessions`, `/v1/locks/{name}`, `/v1/semaphores/{name}`, `/v1/elections/{name}`, `/v1/services/{service}`, `/v1/barriers/{name}` | a hold |
-//! | `PUT`, `DELETE /v1/holds/{hold}` | extends a hold by its time to live; releases it |
+//! | `GET`, `PUT`, `DELETE /v1/holds/{hold}` | shows a hold; extends it by its time to live; releases it |
 //! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
 //! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the oldest one |
 //! | `GET`, `POST /v1/counters/{name}?add=` | the sum |
@@ -35,13 +35,13 @@ mod refusal;
 mod transaction;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
 use selvedge_http::Page;
 use selvedge_udp::Handle;
-use tokio::sync::Notify;
 
 use self::answer::Answer;
 use self::refusal::{Kind, Refusal};
@@ -57,7 +57,7 @@ const OPENAPI: &str = include_str!("api/openapi.json");
 pub struct Api {
     node: &'static Handle,
     holds: Holds,
-    left: Arc<Notify>,
+    is_leaving: Arc<AtomicBool>,
 }
 
 impl Api {
@@ -67,13 +67,14 @@ impl Api {
         Self {
             node,
             holds: Holds::new(node.clock()),
-            left: Arc::default(),
+            is_leaving: Arc::default(),
         }
     }
 
-    /// Waits until a request has had the node leave.
-    pub async fn left(&self) {
-        self.left.notified().await;
+    /// Returns true if a request has the node leave.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving.load(Ordering::Relaxed)
     }
 }
 
@@ -110,7 +111,7 @@ pub fn router(api: Api, page: Page) -> Router {
         .route("/v1/barriers/{name}", post(holds::enter))
         .route(
             "/v1/holds/{hold}",
-            put(holds::extend).delete(holds::release),
+            get(holds::show).put(holds::extend).delete(holds::release),
         )
         .route(
             "/v1/queues/{name}",

@@ -77,6 +77,7 @@ pub(crate) enum Standing {
 }
 
 enum Order {
+    Show(oneshot::Sender<View>),
     Extend(oneshot::Sender<View>),
     Release(oneshot::Sender<Result<(), Error>>),
 }
@@ -202,6 +203,13 @@ impl Holds {
         Ok((view, seen))
     }
 
+    /// Shows a hold; `None` when there is none of this name.
+    pub(crate) async fn show(&self, name: &str) -> Option<View> {
+        let (reply, answer) = oneshot::channel();
+        self.order(name, Order::Show(reply)).await?;
+        answer.await.ok()
+    }
+
     /// Extends a hold by its time to live; `None` when there is none of this name.
     pub(crate) async fn extend(&self, name: &str) -> Option<View> {
         let (reply, answer) = oneshot::channel();
@@ -256,10 +264,14 @@ impl Keeper {
             };
             tokio::select! {
                 order = inbox.recv() => match order {
+                    Some(Order::Show(reply)) => {
+                        self.refresh();
+                        // The client may have gone.
+                        reply.send(self.view.clone()).ok();
+                    }
                     Some(Order::Extend(reply)) => {
                         self.deadline = later(self.ttl);
                         self.refresh();
-                        // The client may have gone.
                         reply.send(self.view.clone()).ok();
                     }
                     Some(Order::Release(reply)) => {

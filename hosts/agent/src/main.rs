@@ -7,6 +7,8 @@
     reason = "hosts have the standard library"
 )]
 
+mod command;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -14,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 use selvedge_agent::config::Settings;
 use selvedge_agent::{Failure, run};
 
-/// A member of the mesh for the programs of one host: locks, elections, maps and services over HTTP
+/// A member of the mesh for the programs of one host, and commands that use it
 #[derive(Debug, Parser)]
 #[command(name = "selvedge-agent", version)]
 struct Cli {
@@ -24,11 +26,16 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the agent of this host
+    /// Run the agent of this host: programs on it take locks, elect, register services and use maps
     Run(Box<Run>),
+    #[command(flatten)]
+    Other(command::Command),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Try it in two terminals:
+  selvedge-agent run --id 1 --founders 1 --failures 0 --plain --forgets --listen 127.0.0.1:7001
+  selvedge-agent lock printer -- sleep 10")]
 struct Run {
     /// File in TOML with the settings, by the names of the flags
     #[arg(long, value_name = "FILE", env = "SELVEDGE_CONFIG")]
@@ -48,14 +55,14 @@ impl Run {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Run(it) => it.run(),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("selvedge-agent: {failure}");
-            ExitCode::FAILURE
-        }
+    match Cli::parse().command {
+        Command::Run(it) => match it.run() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("selvedge-agent: {failure}");
+                ExitCode::FAILURE
+            }
+        },
+        Command::Other(it) => command::main(it),
     }
 }

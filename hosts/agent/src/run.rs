@@ -1,5 +1,6 @@
 //! Runs an agent until a signal or a request has it leave.
 
+use core::time::Duration;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::membership::Config;
 use selvedge_udp::{Election, Events, Handle, Host, NodeEvent, NodeId, Seed, Setup, Span, Tags};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::sleep;
 
 use crate::api::{Api, router};
 use crate::config::Settings;
@@ -20,6 +22,8 @@ use crate::{Failure, growth};
 const HTTP: &str = "127.0.0.1:7780";
 /// The interval at which groups move, as the clock of the system has it.
 const EPOCH: Span = Span::secs(3_600);
+/// The time for the last answer to be sent.
+const ANSWER: Duration = Duration::from_millis(250);
 /// The text of the page.
 const PAGE: &str = include_str!("page.html");
 
@@ -74,8 +78,14 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
     let mut events = node.events_from_oldest();
     tokio::select! {
         never = grows => match never {},
-        () = api.left() => return Ok(()),
-        failure = follow(&mut events) => return Err(failure),
+        failure = follow(&mut events) => {
+            if !api.is_leaving() {
+                return Err(failure);
+            }
+            // The request to leave gets its answer.
+            sleep(ANSWER).await;
+            return Ok(());
+        }
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }

@@ -52,8 +52,8 @@ impl Agent {
 
     /// Removes a node from the nodes that hold maps.
     pub async fn remove_node(&self, node: u64) -> Result<(), Error> {
-        let call = self.call(Method::POST, &["nodes", &node.to_string()]);
-        call.query("remove", true).done().await
+        let call = self.call(Method::POST, &["nodes", &node.to_string(), "remove"]);
+        call.done().await
     }
 
     /// Sends a message to all members. Their [monitors](Self::monitor) report it; one may miss it.
@@ -112,7 +112,7 @@ impl Agent {
         }))
     }
 
-    /// Lists an address of a service until the hold ends. Without the number of an instance, it is that of the agent.
+    /// Lists an address of a service until the hold ends. The instance has the agent's number unless one is given.
     pub async fn register(
         &self,
         service: &str,

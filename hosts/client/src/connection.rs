@@ -27,7 +27,7 @@ pub(crate) enum Place {
     Unix(String),
 }
 
-/// An answer whose head has arrived. The connection is closed when it is dropped.
+/// An answer after its head has arrived. The connection is closed when it is dropped.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -103,7 +103,7 @@ async fn converse(
     let (mut sender, connection) = shaken.map_err(Error::lost)?;
     let mut moves = JoinSet::new();
     moves.spawn(async move {
-        // Its error is that of the answer, too.
+        // The answer has the same error.
         connection.await.ok();
     });
     let answer = sender.send_request(request).await.map_err(of_hyper)?;

@@ -41,7 +41,7 @@ pub enum Error {
     /// No answer in time. The agent may have carried the request out.
     #[error("the agent did not answer within {0:?}: see its log, and ask again")]
     Silent(Duration),
-    /// The answer is none of this API.
+    /// The answer does not belong to this API.
     #[error("{0}: give the address of an agent that has this version of the API")]
     Misbehaviour(String),
     /// An answer or an event is longer than [`Agent::LONGEST`](crate::Agent::LONGEST).
@@ -54,7 +54,7 @@ pub enum Error {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// The request is none of the API, or a value is out of range.
+    /// The request does not belong to the API, or a value is out of range.
     BadRequest,
     /// The token is missing or wrong.
     Unauthorized,

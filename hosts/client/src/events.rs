@@ -27,7 +27,7 @@ pub(crate) struct Stream {
     lines: Lines,
 }
 
-/// One event.
+/// An event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) name: String,
@@ -55,7 +55,7 @@ impl<T> Events<T> {
     ///
     /// # Errors
     /// [`Error::Lost`] when the connection ends; [`Error::TooLong`] and [`Error::Misbehaviour`]. No report comes
-    /// after an error: ask for new events, and list what they are about again.
+    /// after an error: ask for new events, and list members or entries again.
     pub async fn next(&mut self) -> Result<T, Error> {
         loop {
             let event = self.stream.next().await?;

@@ -14,7 +14,7 @@ use crate::{Agent, Error, HoldInfo, Token};
 /// A lock, a permit, a place in an election or the like, until it is dropped or ends.
 ///
 /// It lapses when it may have ended: another program may hold it now. A hold that has lapsed may be
-/// [held](Self::is_held) again; one that has ended is never.
+/// [held](Self::is_held) again; an ended hold is never.
 #[derive(Debug)]
 pub struct Hold {
     agent: Agent,
@@ -106,14 +106,6 @@ impl Hold {
 }
 
 impl Agent {
-    /// The holds of all programs at this agent.
-    ///
-    /// # Errors
-    /// As any call.
-    pub async fn holds(&self) -> Result<Vec<HoldInfo>, Error> {
-        self.call(Method::GET, &["holds"]).value().await
-    }
-
     /// A hold of any program.
     ///
     /// # Errors

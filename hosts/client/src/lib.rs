@@ -42,7 +42,7 @@
 //! | [`Error::Unreachable`] and [`Error::Refused`] of another kind than [`Timeout`](Kind::Timeout) and [`Unavailable`](Kind::Unavailable): nothing was changed; else it may have been | the agent's own promise |
 //! | the token is in no `Debug` text | |
 //!
-//! A hold tells its program late: between the moment in which the mesh gives a lock to another one and
+//! A hold reports late: between the moment in which the mesh gives a lock to another program and
 //! [`lapsed`](Hold::lapsed) there may be a pause of the process, of any length. A resource that must not be used by two
 //! checks [`Hold::token`]: tokens of one map grow from holder to holder.
 //!

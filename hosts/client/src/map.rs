@@ -30,7 +30,7 @@ pub struct Listing {
 
 /// A report of [`Map::watch`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MapEvent {
     /// Changes of one version, done at once.
@@ -89,7 +89,7 @@ pub enum Step {
         /// The key.
         key: String,
     },
-    /// Makes an entry whose key is a prefix and the next version of the map.
+    /// Makes an entry with a key of a prefix and the next version of the map.
     Append {
         /// The prefix.
         prefix: String,
@@ -159,7 +159,7 @@ impl<'a> Map<'a> {
         Ok(call.body(value).value::<Version>().await?.version)
     }
 
-    /// Sets an entry if it has this version, or if there is none and the version is 0.
+    /// Sets an entry if it has this version, or if it is absent and the version is 0.
     /// [`Kind::Mismatch`] if not.
     pub async fn compare_and_set(
         self,
@@ -177,14 +177,14 @@ impl<'a> Map<'a> {
         Ok(call.value::<Version>().await?.version)
     }
 
-    /// Lists entries whose keys begin with this prefix, behind the key `after`.
+    /// Lists entries with keys of this prefix, greater than `after`.
     pub async fn list(self, prefix: &str, after: Option<&str>) -> Result<Listing, Error> {
         let call = self.call(Method::GET, "entries");
         let call = call.query("prefix", prefix).maybe("after", after);
         call.value().await
     }
 
-    /// Lists all entries whose keys begin with this prefix, as one request.
+    /// Lists all entries with keys of this prefix, as one request.
     /// [`Error::TooLong`] above [`Agent::LONGEST`] bytes: [`list`](Self::list) them in parts.
     pub async fn list_all(self, prefix: &str) -> Result<Listing, Error> {
         let call = self.call(Method::GET, "entries");
@@ -194,8 +194,8 @@ impl<'a> Map<'a> {
             .await
     }
 
-    /// Reports changes of entries whose keys begin with this prefix: those after the version `since`, as of a
-    /// [`Listing`], or those from now on.
+    /// Reports changes of entries with keys of this prefix: after the version `since`, as of a [`Listing`], or from now
+    /// on.
     pub async fn watch(self, prefix: &str, since: Option<u64>) -> Result<Events<MapEvent>, Error> {
         let call = self.call(Method::GET, "watch").query("prefix", prefix);
         let stream = call.maybe("since", since).stream().await?;
@@ -233,7 +233,7 @@ impl Transaction {
         }
     }
 
-    /// Compares an entry's version; 0 if there is none.
+    /// Compares an entry's version; 0 if it is absent.
     #[must_use]
     pub fn when(mut self, key: &str, version: u64) -> Self {
         let key = key.to_owned();
@@ -274,7 +274,7 @@ impl Step {
         Self::Remove { key }
     }
 
-    /// Makes an entry whose key is this prefix and the next version of the map.
+    /// Makes an entry with a key of this prefix and the next version of the map.
     #[must_use]
     pub fn append(prefix: &str, value: impl Into<Value>) -> Self {
         Self::Append {

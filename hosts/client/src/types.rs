@@ -71,7 +71,7 @@ pub struct Leader {
 
 /// A report of [`Agent::monitor`](crate::Agent::monitor).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MeshEvent {
     /// A member is new or has changed.

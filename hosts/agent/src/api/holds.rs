@@ -222,6 +222,11 @@ fn no_hold(name: &str) -> Refusal {
     Refusal::new(Kind::NotFound, why)
 }
 
+pub(super) async fn show(State(api): State<Api>, Path(hold): Path<String>) -> Answer {
+    let view = api.holds.show(&hold).await;
+    json(&view.ok_or_else(|| no_hold(&hold))?)
+}
+
 pub(super) async fn extend(State(api): State<Api>, Path(hold): Path<String>) -> Answer {
     let view = api.holds.extend(&hold).await;
     json(&view.ok_or_else(|| no_hold(&hold))?)

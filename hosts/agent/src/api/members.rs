@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -142,8 +143,8 @@ pub(super) async fn remove(
 }
 
 pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
+    api.is_leaving.store(true, Ordering::Relaxed);
     wait.of(api.node.leave()).await?;
-    api.left.notify_one();
     json(&serde_json::Map::new())
 }
 

@@ -8,7 +8,7 @@ use axum::response::sse::{KeepAlive, Sse};
 use futures_util::stream;
 use selvedge_udp::Error;
 use selvedge_udp::recipes::counter::Counter;
-use selvedge_udp::recipes::election::{Election, Observer};
+use selvedge_udp::recipes::election::{Election, Observer, Token};
 use selvedge_udp::recipes::queue::Queue;
 use selvedge_udp::recipes::registry::{Instances, Registry, ServiceWatch};
 use selvedge_udp::selvedge::groups::store::{Entry, TTL_MIN};
@@ -20,20 +20,24 @@ use super::asked::{Asked, Wait, wants_events};
 use super::holds::COMMENTS;
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
+use crate::hold::TokenView;
 
 #[derive(Serialize)]
 struct Leader {
     #[serde(flatten)]
     value: Value,
-    /// The version that its fencing token has.
-    version: u64,
+    token: TokenView,
 }
 
-impl Leader {
-    fn of(entry: Entry) -> Self {
-        Self {
-            value: Value::of(&entry.value),
+impl Api {
+    fn leading(&self, entry: Entry) -> Leader {
+        let token = Token {
+            map: self.recipe("elections").group(),
             version: entry.created,
+        };
+        Leader {
+            value: Value::of(&entry.value),
+            token: token.into(),
         }
     }
 }
@@ -48,12 +52,17 @@ pub(super) async fn observe(
     let election = Election::new(api.recipe("elections"), &name, TTL_MIN);
     let mut observer = wait.of(election.observe()).await?;
     if !wants_events(&headers) {
-        return json(&wait.of(observer.next()).await?.map(Leader::of));
+        let leader = wait.of(observer.next()).await?;
+        return json(&leader.map(|it| api.leading(it)));
     }
-    let events = stream::try_unfold(observer, |mut observer: Observer<'static>| async {
-        let leader = observer.next().await?.map(Leader::of);
-        Ok::<_, Error>(Some((event("leader", &leader), observer)))
-    });
+    let state = (api, observer);
+    let events = stream::try_unfold(
+        state,
+        |(api, mut observer): (Api, Observer<'static>)| async {
+            let leader = observer.next().await?.map(|it| api.leading(it));
+            Ok::<_, Error>(Some((event("leader", &leader), (api, observer))))
+        },
+    );
     Ok(Sse::new(events)
         .keep_alive(KeepAlive::new().interval(COMMENTS))
         .into_response())

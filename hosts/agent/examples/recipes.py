@@ -1,0 +1,129 @@
+"""Each recipe through two agents of a mesh, with the standard library alone:
+
+    python3 recipes.py http://127.0.0.1:7780 http://127.0.0.1:7781
+"""
+
+import json
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+
+class Agent:
+    def __init__(self, address):
+        self.address = address
+
+    def call(self, method, path, body=None):
+        """The answer: JSON as a value, else bytes. `None` where there is no such entry."""
+        request = urllib.request.Request(self.address + path, body, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                content = answer.read()
+                is_json = answer.headers["content-type"] == "application/json"
+                return json.loads(content) if is_json else content
+        except urllib.error.HTTPError as refused:
+            why = json.load(refused)
+            if why["kind"] == "not_found":
+                return None
+            raise RuntimeError(f"{method} {path}: {why}") from None
+
+    def release(self, hold):
+        self.call("DELETE", f"/v1/holds/{hold['hold']}")
+
+
+def main(one, other):
+    # A lock, by requests that extend it.
+    lock = one.call("POST", "/v1/locks/printer?ttl=10s&wait=60s")
+    extended = one.call("PUT", f"/v1/holds/{lock['hold']}")
+    assert extended["is_held"]
+    one.release(lock)
+    later = other.call("POST", "/v1/locks/printer?ttl=10s&wait=60s")
+    assert later["token"]["version"] > lock["token"]["version"]
+    other.release(later)
+    print("lock", lock["token"], later["token"])
+
+    # An election with a value.
+    leads = one.call("POST", "/v1/elections/heating?ttl=10s&wait=60s", b"192.0.2.1:80")
+    leader = other.call("GET", "/v1/elections/heating")
+    assert leader["value"] == "192.0.2.1:80" and leader["token"] == leads["token"]
+    one.release(leads)
+    print("election", leader)
+
+    # Two permits.
+    permits = [it.call("POST", "/v1/semaphores/disks?permits=2&wait=60s") for it in (one, other)]
+    try:
+        one.call("POST", "/v1/semaphores/disks?permits=2&wait=500ms")
+        raise SystemExit("a third permit")
+    except RuntimeError as refused:
+        assert "timeout" in str(refused)
+    one.release(permits[0])
+    other.release(permits[1])
+    print("semaphore", [it["name"] for it in permits])
+
+    # A registry.
+    listed = one.call("POST", "/v1/services/web?instance=7", b"192.0.2.7:80")
+    found = other.call("GET", "/v1/services/web")
+    assert found == [{"instance": 7, "address": "192.0.2.7:80"}]
+    one.release(listed)
+    print("service", found)
+
+    # A queue: an item is taken once.
+    for item in (b"1", b"2"):
+        one.call("POST", "/v1/queues/jobs", item)
+    taken = [it.call("DELETE", "/v1/queues/jobs?wait=60s") for it in (other, one)]
+    assert taken == [b"1", b"2"]
+    print("queue", taken)
+
+    # A counter.
+    one.call("POST", "/v1/counters/visits?add=2")
+    total = other.call("POST", "/v1/counters/visits?add=3")["value"]
+    assert total == 5
+    print("counter", total)
+
+    # A barrier for two.
+    arrived = []
+    enter = lambda it: arrived.append((it, it.call("POST", "/v1/barriers/round?number=2&wait=60s")))
+    threads = [threading.Thread(target=enter, args=(it,)) for it in (one, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    threads = [threading.Thread(target=it.release, args=(hold,)) for it, hold in arrived]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(arrived) == 2
+    print("barrier", len(arrived))
+
+    # A map: compare and set, a transaction, a session that owns an entry, a watch.
+    version = one.call("PUT", "/v1/maps/settings/entries/target?version=0", b"21")["version"]
+    other.call("PUT", f"/v1/maps/settings/entries/target?version={version}", b"20")
+    transaction = {
+        "when": [{"key": "mode", "version": 0}],
+        "then": [{"put": {"key": "mode", "value": "night"}}, {"remove": {"key": "target"}}],
+    }
+    one.call("POST", "/v1/maps/settings/transaction", json.dumps(transaction).encode())
+    assert other.call("GET", "/v1/maps/settings/entries/target") is None
+    session = one.call("POST", "/v1/maps/settings/sessions?ttl=10s")
+    one.call("PUT", f"/v1/maps/settings/entries/guest?session={session['session']}", b"here")
+    watch = urllib.request.urlopen(other.address + "/v1/maps/settings/watch?prefix=guest", timeout=60)
+    assert next_event(watch)[0]["entry"]["value"] == "here"
+    one.release(session)
+    assert next_event(watch)[0]["entry"] is None
+    print("map", other.call("GET", "/v1/maps/settings/entries")["entries"])
+
+    print("all recipes are done")
+
+
+def next_event(stream):
+    """The changes of the next server-sent event."""
+    for line in stream:
+        if line.startswith(b"data:"):
+            return json.loads(line[5:])["changes"]
+    raise SystemExit("the agent has closed the watch")
+
+
+if __name__ == "__main__":
+    main(Agent(sys.argv[1]), Agent(sys.argv[2]))

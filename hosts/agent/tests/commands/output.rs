@@ -1,0 +1,202 @@
+//! The output and the status of commands.
+
+use crate::fake::Fake;
+use crate::run;
+
+#[tokio::test]
+async fn members_and_info() {
+    let fake = Fake::start().await;
+    let member = r#"{"id":7,"incarnation":3,"status":"alive","address":"10.0.0.1:7","tags":{"a":"1","b":"\u001b[2J"}}"#;
+    let members =
+        format!(r#"[{member},{{"id":1000,"incarnation":1,"status":"failed","address":null}}]"#);
+    fake.answers(200, members.clone());
+    let table = concat!(
+        "ID    INCARNATION  STATUS  ADDRESS     TAGS\n",
+        "7     3            alive   10.0.0.1:7  a=1 b=\u{fffd}[2J\n",
+        "1000  1            failed\n",
+    );
+    assert_eq!(
+        run(&fake, &["members"]).await,
+        (0, table.into(), String::new())
+    );
+    assert_eq!(fake.request(), "GET /v1/members?wait=10000ms");
+    fake.answers(200, members);
+    let (status, text, _) = run(&fake, &["members", "--json"]).await;
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!((status, lines.len(), lines[0]), (0, 2, member));
+
+    let info = r#"{"id":1,"incarnation":2,"address":null,"version":"0.1","is_in":true,"is_leader":false,"generation":null}"#;
+    fake.answers(200, info);
+    assert_eq!(
+        run(&fake, &["info", "--json"]).await,
+        (0, format!("{info}\n"), String::new())
+    );
+    fake.answers(200, info);
+    let (status, text, _) = run(&fake, &["info"]).await;
+    assert!(
+        status == 0 && text.contains("in the mesh  true\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn streams_end_with_an_error_when_the_agent_does() {
+    let fake = Fake::start().await;
+    for (arguments, line) in [
+        (&["monitor"][..], "message n v\n"),
+        (
+            &["monitor", "--json"],
+            "{\"event\":\"message\",\"data\":{\"name\":\"n\",\"value\":\"v\"}}\n",
+        ),
+    ] {
+        let events = fake.streams();
+        let message = "event: message\ndata: {\"name\":\"n\",\"value\":\"v\"}\n\n";
+        events.send(Ok(message.to_owned())).unwrap();
+        drop(events);
+        let (status, text, error) = run(&fake, arguments).await;
+        assert_eq!((status, &*text), (1, line));
+        assert!(
+            error.starts_with("selvedge-agent: the agent closed"),
+            "{error}"
+        );
+    }
+    let events = fake.streams();
+    events
+        .send(Ok("event: compacted\ndata: {}\n\n".to_owned()))
+        .unwrap();
+    drop(events);
+    let (_, text, _) = run(&fake, &["map", "watch", "m", "--json"]).await;
+    assert_eq!(text, "{\"event\":\"compacted\"}\n");
+}
+
+#[tokio::test]
+async fn requests_of_the_mesh() {
+    let fake = Fake::start().await;
+    for (arguments, request) in [
+        (&["leave"][..], "POST /v1/leave?wait=10000ms"),
+        (&["confirm", "7"], "POST /v1/members/7/confirm?wait=10000ms"),
+        (
+            &["nodes", "remove", "7"],
+            "POST /v1/nodes/7/remove?wait=10000ms",
+        ),
+        (&["event", "n", "v"], "POST /v1/messages/n?wait=10000ms v"),
+        (
+            &["tags", "a=1", "b=x=y"],
+            r#"PUT /v1/tags?wait=10000ms {"a":"1","b":"x=y"}"#,
+        ),
+    ] {
+        fake.answers(200, "{}");
+        assert_eq!(
+            run(&fake, arguments).await,
+            (0, String::new(), String::new())
+        );
+        assert_eq!(fake.request(), request);
+    }
+}
+
+#[tokio::test]
+async fn maps_queues_counters_and_services() {
+    let fake = Fake::start().await;
+    for (arguments, answer, output) in [
+        (&["map", "get", "m", "k"][..], "v\nw", "v\nw"),
+        (&["map", "put", "m", "k", "v"], r#"{"version":8}"#, "8\n"),
+        (
+            &["map", "cas", "m", "k", "0", "v"],
+            r#"{"version":8}"#,
+            "8\n",
+        ),
+        (&["map", "del", "m", "k"], r#"{"version":8}"#, "8\n"),
+        (&["queue", "push", "q", "v"], r#"{"version":8}"#, "8\n"),
+        (&["queue", "pop", "q"], "item", "item"),
+        (&["counter", "get", "c"], r#"{"value":4}"#, "4\n"),
+        (&["counter", "add", "c", "-3"], r#"{"value":1}"#, "1\n"),
+        (
+            &["resolve", "r"],
+            r#"[{"instance":1,"address":"a:1"}]"#,
+            "INSTANCE  ADDRESS\n1         a:1\n",
+        ),
+        (
+            &["resolve", "r", "--json"],
+            r#"[{"instance":1,"address":"a:1"}]"#,
+            "{\"instance\":1,\"address\":\"a:1\"}\n",
+        ),
+    ] {
+        fake.answers(200, answer);
+        assert_eq!(
+            run(&fake, arguments).await,
+            (0, output.to_owned(), String::new())
+        );
+    }
+    // All parts of a list.
+    let entry =
+        |key| format!(r#"{{"key":"{key}","value":"v","version":5,"created":4,"session":null}}"#);
+    for (key, is_last) in [("a", false), ("b", true)] {
+        let entry = entry(key);
+        fake.answers(
+            200,
+            format!(r#"{{"entries":[{entry}],"version":5,"is_last":{is_last}}}"#),
+        );
+    }
+    let (status, text, _) = run(&fake, &["map", "list", "m", "--json"]).await;
+    assert_eq!(
+        (status, text),
+        (0, format!("{}\n{}\n", entry("a"), entry("b")))
+    );
+}
+
+#[tokio::test]
+async fn the_status_names_the_kind_of_an_error() {
+    let fake = Fake::start().await;
+    for (kind, expected) in [("bad_request", 2), ("timeout", 124), ("full", 1)] {
+        fake.answers(400, format!(r#"{{"error":"use\nless","kind":"{kind}"}}"#));
+        let (status, text, error) = run(&fake, &["counter", "get", "c"]).await;
+        assert_eq!((status, &*text), (expected, ""));
+        assert_eq!(error, "selvedge-agent: use\u{fffd}less\n");
+    }
+    for (arguments, expected) in [
+        (&["lock", "l", "--agent", "nowhere", "--", "true"][..], 2),
+        (&["lock", "l"], 2),
+        (&["tags", "a"], 2),
+        (
+            &["map", "get", "--token-file", "/no/such/file", "m", "k"],
+            1,
+        ),
+        (&["info", "--agent", "unix:/no/such/socket"], 1),
+    ] {
+        let (status, _, error) = run(&fake, arguments).await;
+        assert_eq!(status, expected, "{error}");
+    }
+    fake.answers(404, r#"{"error":"none","kind":"not_found"}"#);
+    let (status, _, error) = run(&fake, &["map", "get", "m", "k"]).await;
+    assert_eq!(
+        (status, &*error),
+        (
+            1,
+            "selvedge-agent: there is no entry \"k\": list the entries\n"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_unix_socket_and_a_file_with_a_token() {
+    let name =
+        |end| std::env::temp_dir().join(format!("selvedge-commands-{}.{end}", std::process::id()));
+    let (socket, file) = (name("sock"), name("token"));
+    let fake = Fake::at(socket.to_str().unwrap());
+    std::fs::write(&file, "secret\n").unwrap();
+    fake.answers(200, r#"{"value":4}"#);
+    let arguments = [
+        "counter",
+        "get",
+        "c",
+        "--token-file",
+        file.to_str().unwrap(),
+    ];
+    assert_eq!(run(&fake, &arguments).await.0, 0);
+    assert_eq!(
+        fake.request(),
+        "GET /v1/counters/c?wait=10000ms Bearer secret"
+    );
+    std::fs::remove_file(socket).unwrap();
+    std::fs::remove_file(file).unwrap();
+}
