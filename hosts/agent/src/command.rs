@@ -17,6 +17,8 @@ use selvedge_client::{Agent, Error, Kind};
 
 /// The exit status of a call that cannot be, as of the parser of arguments.
 const WRONG: u8 = 2;
+/// The exit status when a comparison failed.
+const MISMATCH: u8 = 3;
 /// The exit status when a hold was lost: a temporary failure in `sysexits.h`.
 const LOST: u8 = 75;
 /// The exit status when a wait was over, as of `timeout`.
@@ -159,6 +161,7 @@ impl Failure {
         ExitCode::from(match self {
             Self::Agent(error) => match (error, error.kind()) {
                 (Error::Address(_) | Error::Token, _) | (_, Some(Kind::BadRequest)) => WRONG,
+                (_, Some(Kind::Mismatch)) => MISMATCH,
                 (_, Some(Kind::Timeout)) => OVER,
                 _ => 1,
             },

@@ -35,6 +35,7 @@ enum Command {
     /// Repeat the papers' experiments and compare the figures: a table, claims.json and a page of
     /// plots
     Claims(command::lab::Lab),
+    Agent(command::hosts::Agent),
     Faas(command::hosts::Faas),
     Hub(command::hosts::Hub),
 }
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Some(Command::Key(key)) => key.run().map(held),
         Some(Command::Check(lab)) => lab.run("check"),
         Some(Command::Claims(lab)) => lab.run("claims"),
+        Some(Command::Agent(agent)) => agent.run(),
         Some(Command::Faas(faas)) => faas.run(),
         Some(Command::Hub(hub)) => hub.run(),
     };

@@ -18,7 +18,13 @@ pub(crate) struct Maps {
 #[derive(Debug, Subcommand)]
 enum Request {
     /// Print the value of an entry
-    Get { map: String, key: String },
+    Get {
+        map: String,
+        key: String,
+        /// Print its version instead: 0 if there is none
+        #[arg(long)]
+        version: bool,
+    },
     /// Set an entry, and print its version
     Put {
         map: String,
@@ -73,10 +79,14 @@ enum Request {
 impl Ask for Maps {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
         match self.request {
-            Request::Get { map, key } => match agent.map(&map).get(&key).await? {
-                Some((value, _)) => output::bytes(&value)?,
-                None => return Err(Failure::NoEntry(key)),
-            },
+            Request::Get { map, key, version } => {
+                match (agent.map(&map).get(&key).await?, version) {
+                    (Some((_, version)), true) => output::line(&version.to_string())?,
+                    (None, true) => output::line("0")?,
+                    (Some((value, _)), false) => output::bytes(&value)?,
+                    (None, false) => return Err(Failure::NoEntry(key)),
+                }
+            }
             Request::Put {
                 map,
                 key,

@@ -1,4 +1,4 @@
-//! `selvedge faas` and `selvedge hub`: start `selvedge-faas` and `selvedge-hub`.
+//! `selvedge agent`, `selvedge faas` and `selvedge hub`: start `selvedge-agent`, `selvedge-faas` and `selvedge-hub`.
 //!
 //! They are separate programs in separate workspaces, because they contain brokers, databases and
 //! servers.
@@ -12,6 +12,18 @@ use clap::Args;
 
 use super::Failure;
 use super::lab::{cargo, profile, sibling};
+
+/// A member of the mesh for the programs of this host, and commands that use it: locks, elections, maps, services
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Agent {
+    #[arg(
+        value_name = "ARGUMENT",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    arguments: Vec<OsString>,
+}
 
 /// Run functions on nodes that mostly sleep: gateways, followers and clients over MQTT
 #[derive(Debug, Args)]
@@ -35,6 +47,13 @@ pub(crate) struct Hub {
         allow_hyphen_values = true
     )]
     arguments: Vec<OsString>,
+}
+
+impl Agent {
+    /// The exit status is the one of `selvedge-agent`, which has reported the reason.
+    pub(crate) fn run(self) -> Result<ExitCode, Failure> {
+        hand_over("agent", self.arguments)
+    }
 }
 
 impl Faas {
