@@ -362,15 +362,17 @@ impl World {
 
     /// Records the states of routines at the node.
     pub(crate) fn stages(&mut self, id: u64) {
-        let groups: Vec<GroupId> = self.routines();
         // A state that rests on facts that are not stored yet may be lost.
         let now = self.now;
         let host = self.hosts.nodes[&id].host.as_ref();
         let Some(host) = host.filter(|it| it.barrier.unstored() == 0) else {
             return;
         };
+        let machine = host.driver.machine();
+        // A routine that the latest site does not have may run where that is not known yet.
+        let present = machine.site().routines().map(|it| Site::routine(it.0));
+        let groups: BTreeSet<GroupId> = present.chain(self.routines()).collect();
         for group in groups {
-            let machine = host.driver.machine();
             let version = machine.groups().replica(group).map(|it| it.version());
             if let (Some(version), Some(GroupState::Routine(state))) =
                 (version, machine.held(group))
