@@ -49,6 +49,10 @@ pub(crate) struct Call<'a> {
     body: Bytes,
 }
 
+/// The time that an answer may take.
+#[derive(Clone, Copy, Debug)]
+struct Limit(Duration);
+
 impl Agent {
     /// The longest answer and the longest event, in bytes. A longer one is [`Error::TooLong`].
     pub const LONGEST: usize = 4 << 20;
@@ -82,10 +86,14 @@ impl Agent {
     }
 
     /// Sets the time that the agent waits for the mesh, for a lock or for an item: from 0, which is one
-    /// attempt, to an hour; 10 s at first. When it is over, the call returns [`Kind::Timeout`](crate::Kind::Timeout).
+    /// attempt at a lock, a permit, a place in an election or an item, to an hour; 10 s at first. When it is over, the call returns [`Kind::Timeout`](crate::Kind::Timeout).
     #[must_use]
     pub fn with_wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
+    }
+
+    pub(crate) const fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// A map of the mesh.
@@ -168,47 +176,45 @@ impl Call<'_> {
 
     /// The bytes of an answer, and the version in its head.
     pub(crate) async fn bytes(self) -> Result<(Vec<u8>, Option<u64>), Error> {
-        self.in_time(async |call| {
-            let answer = call.send().await?;
-            let version = answer.headers.get("selvedge-version");
-            let version = version.and_then(|it| it.to_str().ok()?.parse().ok());
-            Ok((answer.collect().await?, version))
-        })
-        .await
+        let limit = self.limit();
+        limit
+            .within(async {
+                let answer = self.send().await?;
+                let version = answer.headers.get("selvedge-version");
+                let version = version.and_then(|it| it.to_str().ok()?.parse().ok());
+                Ok((answer.collect().await?, version))
+            })
+            .await
     }
 
     /// The events of an answer.
     pub(crate) async fn stream(mut self) -> Result<Stream, Error> {
         self.accept = EVENTS;
-        self.in_time(async |call| Stream::new(call.send().await?))
+        let limit = self.limit();
+        limit
+            .within(async { Stream::new(self.send().await?) })
             .await
     }
 
     /// A hold that lives as long as its connection.
     pub(crate) async fn hold(mut self, ttl: Duration) -> Result<Hold, Error> {
         self.accept = EVENTS;
-        let agent = self.agent.clone();
-        self.ttl(ttl)
-            .in_time(async |call| Hold::begin(agent, Stream::new(call.send().await?)?).await)
+        let (limit, agent) = (self.limit(), self.agent.clone());
+        let call = self.ttl(ttl);
+        limit
+            .within(async { Hold::begin(agent, Stream::new(call.send().await?)?).await })
             .await
     }
 
-    /// The outcome of `conversation`, or an error when its time is over.
-    async fn in_time<T>(
-        self,
-        conversation: impl AsyncFnOnce(Self) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let wait = self.agent.wait;
-        let limit = wait.saturating_add(Agent::GRACE);
-        let call = self.query("wait", text_of(wait));
-        let outcome = timeout(limit, conversation(call)).await;
-        outcome.unwrap_or(Err(Error::Silent(limit)))
+    const fn limit(&self) -> Limit {
+        Limit(self.agent.wait.saturating_add(Agent::GRACE))
     }
 
     /// Sends it; the answer is no refusal.
     async fn send(self) -> Result<Answer, Error> {
         let place = Arc::clone(&self.agent.place);
-        let answer = place.send(self.request()?).await?;
+        let wait = text_of(self.agent.wait);
+        let answer = place.send(self.query("wait", wait).request()?).await?;
         if answer.status.is_success() {
             return Ok(answer);
         }
@@ -229,6 +235,17 @@ impl Call<'_> {
         let request = request.body(Full::new(self.body));
         request
             .map_err(|it| Error::Request(format!("the target ({it}): use shorter names and keys")))
+    }
+}
+
+impl Limit {
+    /// The outcome of a conversation, or an error when its time is over.
+    async fn within<T>(
+        self,
+        conversation: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let outcome = timeout(self.0, conversation).await;
+        outcome.unwrap_or(Err(Error::Silent(self.0)))
     }
 }
 

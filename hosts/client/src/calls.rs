@@ -33,7 +33,7 @@ impl Agent {
         self.call(Method::GET, &["leader"]).value().await
     }
 
-    /// Reports changes of members and leaders, and messages, from now on.
+    /// Reports the present members and the leader, then each change and each message.
     pub async fn monitor(&self) -> Result<Events<MeshEvent>, Error> {
         let stream = self.call(Method::GET, &["monitor"]).stream().await?;
         Ok(Events::new(stream, mesh_event))
@@ -187,6 +187,7 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
     #[derive(Deserialize)]
     struct Message {
         name: String,
+        from: Option<u64>,
         #[serde(flatten)]
         value: Value,
     }
@@ -199,8 +200,8 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
         "leader" => MeshEvent::Leader(parse(data)?),
         "missed" => MeshEvent::Missed(parse::<Missed>(data)?.missed),
         "message" => {
-            let Message { name, value } = parse(data)?;
-            MeshEvent::Message { name, value }
+            let Message { name, from, value } = parse(data)?;
+            MeshEvent::Message { name, from, value }
         }
         _ => return Ok(None),
     }))

@@ -6,6 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use thiserror::Error;
 
+/// The most characters of a refusal that is a plain text.
+const PLAIN: usize = 300;
+
 /// An error of a call.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -108,9 +111,21 @@ impl Error {
             error: String,
             kind: Kind,
         }
-        match serde_json::from_slice(body) {
-            Ok(Body { error, kind }) => Self::Refused { kind, text: error },
-            Err(_) => Self::Misbehaviour(format!("status {status} without an error of the API")),
+        if let Ok(Body { error, kind }) = serde_json::from_slice(body) {
+            return Self::Refused { kind, text: error };
         }
+        // A request that is refused before the API reads it has a plain text.
+        let kind = match status {
+            401 => Kind::Unauthorized,
+            403 => Kind::Forbidden,
+            413 | 414 => Kind::TooLarge,
+            _ => return Self::Misbehaviour(format!("status {status} without an error of the API")),
+        };
+        let text = String::from_utf8_lossy(body)
+            .trim()
+            .chars()
+            .take(PLAIN)
+            .collect();
+        Self::Refused { kind, text }
     }
 }

@@ -11,6 +11,9 @@ use crate::agent::parse;
 use crate::events::Stream;
 use crate::{Agent, Error, HoldInfo, Token};
 
+/// The shortest wait for the answer to a release.
+const RELEASE: Duration = Duration::from_secs(10);
+
 /// A lock, a permit, a place in an election or the like, until it is dropped or ends.
 ///
 /// It lapses when it may have ended: another program may hold it now. A hold that has lapsed may be
@@ -55,13 +58,16 @@ impl Hold {
         })
     }
 
-    /// Releases it, and waits until the mesh knows; for a barrier until all leave, and for at most the agent's
-    /// [wait](Agent::with_wait). After an error, too, the agent releases it, or it ends its time to live later.
+    /// Releases it, and waits until the mesh has accepted that; for a barrier until all leave, and for at most the
+    /// agent's [wait](Agent::with_wait), or 10 s if that is less. After an error, too, the agent releases it, or it ends its time to live later.
     ///
     /// # Errors
     /// [`Kind::NotFound`](crate::Kind::NotFound) when it had ended before; as any call.
     pub async fn release(self) -> Result<(), Error> {
-        self.agent.end_hold(&self.info.hold).await
+        // The wait of one attempt to get it is no wait for its end.
+        let wait = self.agent.wait().max(RELEASE);
+        let agent = self.agent.clone().with_wait(wait);
+        agent.end_hold(&self.info.hold).await
     }
 
     /// The number that a resource checks; a later holder has a greater one. `None` for a kind without tokens.

@@ -184,7 +184,8 @@ impl<'a> Map<'a> {
         call.value().await
     }
 
-    /// Lists all entries with keys of this prefix, as one request.
+    /// Lists all entries with keys of this prefix, as one request. The version is that of the first part: a
+    /// [watch](Self::watch) since then reports all changes that the list may lack.
     /// [`Error::TooLong`] above [`Agent::LONGEST`] bytes: [`list`](Self::list) them in parts.
     pub async fn list_all(self, prefix: &str) -> Result<Listing, Error> {
         let call = self.call(Method::GET, "entries");
@@ -194,8 +195,8 @@ impl<'a> Map<'a> {
             .await
     }
 
-    /// Reports changes of entries with keys of this prefix: after the version `since`, as of a [`Listing`], or from now
-    /// on.
+    /// Reports changes of entries with keys of this prefix: after the version `since`, as of a [`Listing`]. Without one,
+    /// it reports all present entries first, if there are some.
     pub async fn watch(self, prefix: &str, since: Option<u64>) -> Result<Events<MapEvent>, Error> {
         let call = self.call(Method::GET, "watch").query("prefix", prefix);
         let stream = call.maybe("since", since).stream().await?;

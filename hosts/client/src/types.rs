@@ -24,6 +24,9 @@ pub struct Info {
     pub is_leader: bool,
     /// The generation of the site of its groups, if it takes part in them.
     pub generation: Option<u64>,
+    /// The nodes that hold maps.
+    #[serde(default)]
+    pub nodes: Vec<u64>,
 }
 
 /// A member of the mesh.
@@ -82,6 +85,8 @@ pub enum MeshEvent {
     Message {
         /// Its name.
         name: String,
+        /// The number of its sender.
+        from: Option<u64>,
         /// Its content.
         #[serde(flatten)]
         value: Value,

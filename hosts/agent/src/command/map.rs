@@ -61,13 +61,13 @@ enum Request {
         #[arg(long)]
         json: bool,
     },
-    /// Report changes until it is interrupted
+    /// Report all entries, and changes until it is interrupted
     Watch {
         map: String,
         /// Only keys that begin with it
         #[arg(long, default_value = "")]
         prefix: String,
-        /// Begin with the changes after this version
+        /// Begin with the changes after this version, not with all entries
         #[arg(long, value_name = "VERSION")]
         since: Option<u64>,
         /// Print each report as one line of JSON

@@ -94,6 +94,7 @@ impl Ask for Info {
             output::json(&info)?;
             return Ok(ExitCode::SUCCESS);
         }
+        let nodes: Vec<_> = info.nodes.iter().map(u64::to_string).collect();
         let rows = [
             ["id".to_owned(), info.id.to_string()],
             ["incarnation".to_owned(), info.incarnation.to_string()],
@@ -106,6 +107,7 @@ impl Ask for Info {
                 info.generation
                     .map_or_else(String::new, |it| it.to_string()),
             ],
+            ["nodes of maps".to_owned(), nodes.join(" ")],
         ];
         output::table(["NAME", "VALUE"], rows)?;
         Ok(ExitCode::SUCCESS)
@@ -185,7 +187,9 @@ fn text(event: &MeshEvent) -> String {
             || "no leader".to_owned(),
             |Leader { id, incarnation }| format!("leader {id} {incarnation}"),
         ),
-        MeshEvent::Message { name, value } => format!("message {name} {}", output::shown(value)),
+        MeshEvent::Message { name, value, .. } => {
+            format!("message {name} {}", output::shown(value))
+        }
         MeshEvent::Missed(missed) => format!("{missed} reports are missing here"),
         _ => "an event of a later version".to_owned(),
     }

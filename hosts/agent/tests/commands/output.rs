@@ -25,7 +25,7 @@ async fn members_and_info() {
     let lines: Vec<_> = text.lines().collect();
     assert_eq!((status, lines.len(), lines[0]), (0, 2, member));
 
-    let info = r#"{"id":1,"incarnation":2,"address":null,"version":"0.1","is_in":true,"is_leader":false,"generation":null}"#;
+    let info = r#"{"id":1,"incarnation":2,"address":null,"version":"0.1","is_in":true,"is_leader":false,"generation":null,"nodes":[1,4]}"#;
     fake.answers(200, info);
     assert_eq!(
         run(&fake, &["info", "--json"]).await,
@@ -34,7 +34,7 @@ async fn members_and_info() {
     fake.answers(200, info);
     let (status, text, _) = run(&fake, &["info"]).await;
     assert!(
-        status == 0 && text.contains("in the mesh  true\n"),
+        status == 0 && text.ends_with("nodes of maps  1 4\n"),
         "{text}"
     );
 }
@@ -46,11 +46,11 @@ async fn streams_end_with_an_error_when_the_agent_does() {
         (&["monitor"][..], "message n v\n"),
         (
             &["monitor", "--json"],
-            "{\"event\":\"message\",\"data\":{\"name\":\"n\",\"value\":\"v\"}}\n",
+            "{\"event\":\"message\",\"data\":{\"name\":\"n\",\"from\":4,\"value\":\"v\"}}\n",
         ),
     ] {
         let events = fake.streams();
-        let message = "event: message\ndata: {\"name\":\"n\",\"value\":\"v\"}\n\n";
+        let message = "event: message\ndata: {\"name\":\"n\",\"from\":4,\"value\":\"v\"}\n\n";
         events.send(Ok(message.to_owned())).unwrap();
         drop(events);
         let (status, text, error) = run(&fake, arguments).await;

@@ -59,8 +59,11 @@ async fn monitors_report_messages_tags_and_members_that_leave() {
     let (mut message, mut tagged, mut left) = (false, false, false);
     while !(message && tagged && left) {
         match soon(monitor.next()).await.unwrap() {
-            MeshEvent::Message { name, value } => {
-                assert_eq!((name.as_str(), &value.0[..]), ("alarm", &b"fire"[..]));
+            MeshEvent::Message { name, from, value } => {
+                assert_eq!(
+                    (&*name, from, value.as_text()),
+                    ("alarm", Some(1), Some("fire"))
+                );
                 message = true;
             }
             MeshEvent::Member(it) if it.id == 1 => {

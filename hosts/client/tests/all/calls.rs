@@ -46,7 +46,7 @@ async fn the_mesh() {
     let (fake, agent) = pair().await;
     fake.answers(
         200,
-        r#"{"id":1,"incarnation":2,"address":"10.0.0.1:7","version":"0.1","is_in":true,"is_leader":false,"generation":9}"#,
+        r#"{"id":1,"incarnation":2,"address":"10.0.0.1:7","version":"0.1","is_in":true,"is_leader":false,"generation":9,"nodes":[1,4]}"#,
     );
     let info = Info {
         id: 1,
@@ -56,6 +56,7 @@ async fn the_mesh() {
         is_in: true,
         is_leader: false,
         generation: Some(9),
+        nodes: vec![1, 4],
     };
     assert_eq!(agent.info().await.unwrap(), info);
     assert_eq!(fake.request(), "GET /v1/info?wait=10000ms");
@@ -95,7 +96,7 @@ async fn the_monitor() {
         &format!("event: member\ndata: {MEMBER}\n\n"),
         "event: leader\ndata: {\"id\":1,\"incarnation\":2}\n\n",
         "event: of a later version\ndata: {}\n\n",
-        "event: message\ndata: {\"name\":\"n\",\"value\":\"v\"}\n\n",
+        "event: message\ndata: {\"name\":\"n\",\"value\":\"v\",\"from\":4}\n\n",
         "event: missed\ndata: {\"missed\":3}\n\n",
     ] {
         events.send(Ok(event.to_owned())).unwrap();
@@ -109,10 +110,10 @@ async fn the_monitor() {
         monitor.next().await.unwrap(),
         MeshEvent::Leader(Some(leader))
     );
-    let (name, value) = ("n".to_owned(), Value::from("v"));
+    let (name, from, value) = ("n".to_owned(), Some(4), Value::from("v"));
     assert_eq!(
         monitor.next().await.unwrap(),
-        MeshEvent::Message { name, value }
+        MeshEvent::Message { name, from, value }
     );
     assert_eq!(monitor.next().await.unwrap(), MeshEvent::Missed(3));
 }
@@ -220,6 +221,24 @@ async fn transactions_and_watches() {
         other => panic!("{other:?}"),
     }
     assert_eq!(watch.next().await.unwrap(), MapEvent::Compacted);
+}
+
+#[tokio::test]
+async fn calls_can_be_made_on_any_thread() {
+    let (fake, agent) = pair().await;
+    let events = fake.streams();
+    events.send(Ok(HELD.to_owned())).unwrap();
+    fake.answers(200, "{}");
+    let task = tokio::spawn(async move {
+        let hold = agent.map("m").session(TTL).await.unwrap();
+        hold.release().await.unwrap();
+        let mut events = agent.follow("r").await.unwrap();
+        events.next().await.unwrap()
+    });
+    fake.streams()
+        .send(Ok("event: instances\ndata: []\n\n".to_owned()))
+        .unwrap();
+    assert_eq!(task.await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -59,6 +59,27 @@ async fn each_refusal_has_its_kind() {
 }
 
 #[tokio::test]
+async fn a_refusal_in_plain_text_has_the_kind_of_its_status() {
+    let fake = Fake::start().await;
+    let agent = Agent::new(&fake.address).unwrap();
+    for (status, kind) in [
+        (401, Kind::Unauthorized),
+        (403, Kind::Forbidden),
+        (413, Kind::TooLarge),
+        (414, Kind::TooLarge),
+    ] {
+        fake.answers(status, format!("give the token\n{}", "x".repeat(1 << 20)));
+        let error = agent.info().await.unwrap_err();
+        assert_eq!(error.kind(), Some(kind));
+        let text = error.to_string();
+        assert!(
+            text.starts_with("give the token\nx") && text.len() < 400,
+            "{text}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn an_answer_that_is_none_of_the_api_is_a_misbehaviour() {
     let fake = Fake::start().await;
     let agent = Agent::new(&fake.address).unwrap();

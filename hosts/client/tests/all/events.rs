@@ -24,6 +24,7 @@ async fn lines_that_are_cut_anywhere_are_put_together() {
             events.send(Ok(part)).unwrap();
             tokio::task::yield_now().await;
         }
+        drop(events);
         for number in 1..=3 {
             let event = monitor.next().await.unwrap();
             assert_eq!(event, MeshEvent::Missed(number), "cut into {length} bytes");
@@ -60,6 +61,8 @@ async fn an_event_that_is_too_long_is_refused() {
                 break;
             }
         }
+        // Not without end: then it is lost.
+        drop(events);
         let error = monitor.next().await.unwrap_err();
         assert!(matches!(error, Error::TooLong(_)), "{error:?}");
     }

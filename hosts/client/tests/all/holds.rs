@@ -55,9 +55,12 @@ async fn a_hold_lapses_revives_and_ends() {
     soon(hold.lapsed()).await;
     assert!(!hold.is_held());
     send(&events, "alive");
-    while !hold.is_held() {
-        sleep(Duration::from_millis(5)).await;
-    }
+    soon(async {
+        while !hold.is_held() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
     send(&events, "ended");
     soon(hold.ended()).await;
     soon(hold.lapsed()).await;
@@ -90,6 +93,15 @@ async fn a_release_waits_for_the_agent() {
     hold.release().await.unwrap();
     assert_eq!(fake.request(), "DELETE /v1/holds/00ff?wait=10000ms");
     soon(events.closed()).await;
+
+    // Also after one attempt to get it.
+    let agent = Agent::new(&fake.address).unwrap();
+    fake.streams().send(Ok(HELD.to_owned())).unwrap();
+    let attempt = agent.with_wait(Duration::ZERO).lock("l", TTL).await;
+    fake.request();
+    fake.answers(200, "{}");
+    attempt.unwrap().release().await.unwrap();
+    assert_eq!(fake.request(), "DELETE /v1/holds/00ff?wait=10000ms");
 
     let (fake, events, hold) = held().await;
     fake.answers(404, r#"{"error":"no hold","kind":"not_found"}"#);
