@@ -16,6 +16,7 @@ const HELD: &str = concat!(
     r#""session":"s1","ttl_ms":1000,"is_held":true}"#,
     "\n\n"
 );
+const ENDLESS: &str = "while :; do sleep 0.1; done";
 /// Far longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -31,7 +32,7 @@ fn send(events: &Sender, name: &str) {
         .unwrap();
 }
 
-/// A lock that is held while a shell runs this script, which prints its number first.
+/// A lock that is held while a shell runs a script, which prints its number when its traps are set.
 struct Running {
     lock: Child,
     output: BufReader<ChildStdout>,
@@ -40,9 +41,9 @@ struct Running {
 }
 
 impl Running {
-    async fn start(fake: &Fake, script: &str) -> Self {
+    async fn start(fake: &Fake, traps: &str, script: &str) -> Self {
         let events = held(fake);
-        let script = format!("echo $$; {script}");
+        let script = format!("{traps}echo $$; {script}");
         let mut lock = command(fake, &["lock", "l", "--", "sh", "-c", &script])
             .spawn()
             .unwrap();
@@ -98,7 +99,7 @@ async fn the_status_of_the_program_is_passed_on_and_the_lock_released() {
 async fn the_program_ends_when_the_hold_lapses_or_ends() {
     for event in ["lapsed", "ended"] {
         let fake = Fake::start().await;
-        let mut running = Running::start(&fake, "exec sleep 600").await;
+        let mut running = Running::start(&fake, "", "exec sleep 600").await;
         send(&running.events, event);
         let mut error = String::new();
         let mut errors = running.lock.stderr.take().unwrap();
@@ -111,8 +112,7 @@ async fn the_program_ends_when_the_hold_lapses_or_ends() {
 #[tokio::test]
 async fn a_program_that_ignores_sigterm_is_killed() {
     let fake = Fake::start().await;
-    let script = "trap 'echo asked' TERM; while :; do sleep 0.1; done";
-    let mut running = Running::start(&fake, script).await;
+    let mut running = Running::start(&fake, "trap 'echo asked' TERM; ", ENDLESS).await;
     send(&running.events, "ended");
     let mut line = String::new();
     timeout(PATIENCE, running.output.read_line(&mut line))
@@ -126,7 +126,7 @@ async fn a_program_that_ignores_sigterm_is_killed() {
 #[tokio::test]
 async fn the_program_ends_when_the_agent_dies() {
     let fake = Fake::start().await;
-    let running = Running::start(&fake, "exec sleep 600").await;
+    let running = Running::start(&fake, "", "exec sleep 600").await;
     running
         .events
         .send(Err(io::Error::other("the agent dies")))
@@ -137,7 +137,7 @@ async fn the_program_ends_when_the_agent_dies() {
 #[tokio::test]
 async fn the_program_ends_when_the_agent_is_silent() {
     let fake = Fake::start().await;
-    let running = Running::start(&fake, "exec sleep 600").await;
+    let running = Running::start(&fake, "", "exec sleep 600").await;
     assert!(!running.events.is_closed());
     assert_eq!(running.status().await, 75);
 }
@@ -146,13 +146,8 @@ async fn the_program_ends_when_the_agent_is_silent() {
 async fn signals_are_passed_on() {
     for (name, status) in [("INT", 8), ("TERM", 9)] {
         let fake = Fake::start().await;
-        let script = "trap 'exit 8' INT; trap 'exit 9' TERM; echo set; while :; do sleep 0.1; done";
-        let mut running = Running::start(&fake, script).await;
-        let mut line = String::new();
-        timeout(PATIENCE, running.output.read_line(&mut line))
-            .await
-            .unwrap()
-            .unwrap();
+        let traps = "trap 'exit 8' INT; trap 'exit 9' TERM; ";
+        let running = Running::start(&fake, traps, ENDLESS).await;
         fake.answers(200, "{}");
         let lock = running.lock.id().unwrap().to_string();
         assert!(signal(&lock, name).await);
