@@ -20,11 +20,10 @@ pub struct Token {
     pub version: u64,
 }
 
-/// A place in a line: an entry that its session owns. The entries before it are older.
+/// A place in one or several lines: an entry in each, which its session owns. The entries before it are older.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) session: Session,
-    pub(super) key: Key,
     pub(super) token: Token,
 }
 
@@ -32,6 +31,18 @@ pub(super) struct Place {
 pub(super) fn is_in_line(prefix: &str, key: &str) -> bool {
     let digits = key.strip_prefix(prefix).unwrap_or_default();
     key.len() == appended(prefix, 0).len() && digits.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
+/// The prefix to which entries of a priority are appended: names sort by priority, then by age.
+pub(super) fn ranked(prefix: &str, priority: u32) -> Key {
+    format!("{prefix}{priority:08x}")
+}
+
+/// The priority in the name of an entry that was appended to such a prefix.
+pub(super) fn rank(prefix: &str, key: &str) -> Option<u32> {
+    let digits = key.strip_prefix(prefix)?.get(..8)?;
+    let priority = u32::from_str_radix(digits, 16).ok()?;
+    is_in_line(&ranked(prefix, priority), key).then_some(priority)
 }
 
 impl Place {
@@ -42,22 +53,47 @@ impl Place {
         value: &[u8],
         ttl: Span,
     ) -> Result<Self, Error> {
-        let session = map.session(ttl).await?;
-        let append = Transaction::new().append_owned(prefix, value, session.id());
-        let version = done(map.transact(append).await?, &session)?;
-        Ok(Self {
-            key: appended(prefix, version),
-            token: Token {
-                map: map.group(),
-                version,
-            },
-            session,
-        })
+        Self::take_all(map, [prefix], value, ttl).await
     }
 
-    /// Waits until fewer than this number are before it. A watch from the first entry on: names sort by
-    /// age, so entries before this one are removed and none is added.
+    /// Takes the last place of each of these lines, by one change.
+    pub(super) async fn take_all<'p>(
+        map: Map<'_>,
+        prefixes: impl IntoIterator<Item = &'p str>,
+        value: &[u8],
+        ttl: Span,
+    ) -> Result<Self, Error> {
+        let prefixes = prefixes.into_iter();
+        let session = map.session(ttl).await?;
+        let append = prefixes.fold(Transaction::new(), |all, prefix| {
+            all.append_owned(prefix, value, session.id())
+        });
+        let version = done(map.transact(append).await?, &session)?;
+        let map = map.group();
+        let token = Token { map, version };
+        Ok(Self { session, token })
+    }
+
+    /// The name of its entry in a line.
+    pub(super) fn key(&self, prefix: &str) -> Key {
+        appended(prefix, self.token.version)
+    }
+
+    /// Waits until fewer than this number are before it.
     pub(super) async fn comes(&self, map: Map<'_>, prefix: &str, room: usize) -> Result<(), Error> {
+        self.comes_after(map, prefix, room, |_| true).await
+    }
+
+    /// Waits until fewer than this number of entries that count are before it. A watch from the first entry on:
+    /// names sort by age, so entries before this one are removed and none is added.
+    pub(super) async fn comes_after(
+        &self,
+        map: Map<'_>,
+        prefix: &str,
+        room: usize,
+        counts: fn(&Entry) -> bool,
+    ) -> Result<(), Error> {
+        let key = self.key(prefix);
         let mut line = map.watch_prefix(prefix, 0).await?;
         let mut before = BTreeSet::new();
         let mut is_listed = false;
@@ -71,12 +107,11 @@ impl Place {
             };
             match news {
                 PrefixNews::Changed { changes, version } => {
-                    let changes = changes.into_iter().filter(|it| it.key <= self.key);
+                    let changes = changes.into_iter().filter(|it| it.key <= key);
                     for change in changes.filter(|it| is_in_line(prefix, &it.key)) {
-                        let is_here = change.entry.is_some();
-                        if change.key == self.key {
-                            is_listed = is_here;
-                        } else if is_here {
+                        if change.key == key {
+                            is_listed = change.entry.is_some();
+                        } else if change.entry.as_ref().is_some_and(counts) {
                             before.insert(change.key);
                         } else {
                             before.remove(&change.key);
@@ -103,8 +138,12 @@ impl Place {
     }
 }
 
-/// The oldest entry of a line.
-pub(super) async fn first(map: Map<'_>, prefix: &str) -> Result<Option<(Key, Entry)>, Error> {
+/// The first entry of a prefix, by name, that is one of the line.
+pub(super) async fn first(
+    map: Map<'_>,
+    prefix: &str,
+    is_in_line: fn(&str, &str) -> bool,
+) -> Result<Option<(Key, Entry)>, Error> {
     let mut after: Option<Key> = None;
     loop {
         let page = map.list(prefix, after.as_deref()).await?;

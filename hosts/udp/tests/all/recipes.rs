@@ -1,5 +1,10 @@
 //! Real nodes that contend for what the recipes give.
 
+mod multi_lock;
+mod priority_election;
+mod priority_queue;
+mod rw_lock;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -20,9 +25,19 @@ use crate::groups::start;
 use crate::sessions::{few_events, remove_many};
 
 const TTL: Span = Span::secs(20);
+/// For a caller that has to wait.
+const MOMENT: Duration = Duration::from_millis(500);
 
 async fn soon<T>(wait: impl Future<Output = T>) -> T {
     timeout(PATIENCE, wait).await.unwrap()
+}
+
+/// Waits until a map has this number of entries with a prefix.
+async fn has_entries(node: &Node, map: &str, prefix: &str, number: usize) {
+    let map = node.map(map);
+    while soon(map.list_all(prefix)).await.unwrap().entries.len() != number {
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// The number of users inside, and the most that were.
