@@ -6,7 +6,7 @@
 //! | `GET /v1/monitor` | server-sent events: `member`, `leader`, `message`, `missed` |
 //! | `POST /v1/leave` | the node has left; the process ends |
 //! | `POST /v1/members/{id}/confirm` | a failed member has ended for certain |
-//! | `POST /v1/nodes/{id}/remove` | the node is to hold no maps from now on |
+//! | `POST /v1/nodes/{id}/remove`, `/add` | the node is to hold no maps from now on; it is to hold some again |
 //! | `POST /v1/messages/{name}`, `PUT /v1/tags` | a message to all members; the tags of this one |
 //! | `GET /v1/maps/{map}/entries?prefix=&after=&all=` | a page of entries, or all |
 //! | `GET`, `PUT`, `DELETE /v1/maps/{map}/entries/{key}` | the bytes of an entry; a change |
@@ -34,21 +34,27 @@ mod recipes;
 mod refusal;
 mod transaction;
 
+use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post, put};
 use selvedge_http::Page;
 use selvedge_udp::Handle;
 
 use self::answer::Answer;
 use self::refusal::{Kind, Refusal};
+use crate::growth::{self, Founders};
 use crate::hold::Holds;
 
 /// The most bytes in the body of a request.
 const BODY_MAX: usize = 64 * 1_024;
+/// The longest time that a request waits for its node to be among those that hold maps.
+const JOINS: Duration = Duration::from_secs(10);
 /// The description of the API.
 const OPENAPI: &str = include_str!("api/openapi.json");
 
@@ -56,6 +62,7 @@ const OPENAPI: &str = include_str!("api/openapi.json");
 #[derive(Clone, Debug)]
 pub struct Api {
     node: &'static Handle,
+    founders: Founders,
     holds: Holds,
     is_leaving: Arc<AtomicBool>,
 }
@@ -63,11 +70,39 @@ pub struct Api {
 impl Api {
     /// The API of this node, which lives as long as the process.
     #[must_use]
-    pub fn new(node: &'static Handle) -> Self {
+    pub fn new(node: &'static Handle, founders: Founders) -> Self {
         Self {
             node,
+            founders,
             holds: Holds::new(node.clock()),
             is_leaving: Arc::default(),
+        }
+    }
+
+    /// Has the holds of all clients end, before the node leaves: clients learn first that they lapse. Returns when all
+    /// have been released or are certain no longer.
+    pub async fn end_holds(&self) {
+        self.holds.end().await;
+    }
+
+    /// Waits until this node may ask for maps: it is among the nodes that hold them.
+    async fn is_ready(&self) -> Result<(), Refusal> {
+        if let Some(others) = self.founders.others(&self.node.state()) {
+            let why = format!(
+                "the members {others:?} have other founders or failures than this agent, so they hold other maps: \
+                 give all agents the same ones"
+            );
+            return Err(Refusal::new(Kind::Unavailable, why));
+        }
+        let is_in = self.node.wait_for(growth::is_in);
+        match tokio::time::timeout(JOINS, is_in).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(Refusal::new(Kind::Unavailable, error)),
+            Err(_) => {
+                let why = "this node is not among the nodes that hold maps: it is added when it has joined a mesh \
+                           with a leader, unless it was removed (POST /v1/nodes/{id}/add)";
+                Err(Refusal::new(Kind::Unavailable, why))
+            }
         }
     }
 
@@ -80,16 +115,36 @@ impl Api {
 
 /// Answers all requests that the guard lets in.
 pub fn router(api: Api, page: Page) -> Router {
+    let maps = maps().route_layer(middleware::from_fn_with_state(api.clone(), is_ready));
     Router::new()
+        .merge(maps)
         .route("/v1/info", get(members::info))
         .route("/v1/members", get(members::members))
         .route("/v1/leader", get(members::leader))
         .route("/v1/members/{id}/confirm", post(members::confirm))
+        .route("/v1/nodes/{id}/add", post(members::add))
         .route("/v1/nodes/{id}/remove", post(members::remove))
         .route("/v1/leave", post(members::leave))
         .route("/v1/tags", put(members::tags))
         .route("/v1/messages/{name}", post(members::message))
         .route("/v1/monitor", get(monitor::monitor))
+        .route(
+            "/v1/holds/{hold}",
+            get(holds::show).put(holds::extend).delete(holds::release),
+        )
+        .route("/v1/openapi.json", get(openapi))
+        .route("/", get(async || page))
+        .route("/metrics", get(metrics::metrics))
+        .fallback(nothing)
+        .method_not_allowed_fallback(no_method)
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .layer(middleware::from_fn(is_of_this_site))
+        .with_state(api)
+}
+
+/// The requests that need maps.
+fn maps() -> Router<Api> {
+    Router::new()
         .route("/v1/maps/{map}/entries", get(maps::list))
         .route(
             "/v1/maps/{map}/entries/{*key}",
@@ -110,10 +165,6 @@ pub fn router(api: Api, page: Page) -> Router {
         )
         .route("/v1/barriers/{name}", post(holds::enter))
         .route(
-            "/v1/holds/{hold}",
-            get(holds::show).put(holds::extend).delete(holds::release),
-        )
-        .route(
             "/v1/queues/{name}",
             post(recipes::push).delete(recipes::pop),
         )
@@ -121,13 +172,24 @@ pub fn router(api: Api, page: Page) -> Router {
             "/v1/counters/{name}",
             get(recipes::count).post(recipes::add),
         )
-        .route("/v1/openapi.json", get(openapi))
-        .route("/", get(async || page))
-        .route("/metrics", get(metrics::metrics))
-        .fallback(nothing)
-        .method_not_allowed_fallback(no_method)
-        .layer(DefaultBodyLimit::max(BODY_MAX))
-        .with_state(api)
+}
+
+async fn is_ready(State(api): State<Api>, request: Request, next: Next) -> Response {
+    match api.is_ready().await {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// Refuses what the page of another site has a browser send: also a read may begin a map.
+async fn is_of_this_site(request: Request, next: Next) -> Response {
+    let from = request.headers().get("sec-fetch-site");
+    if from.is_some_and(|it| it == "cross-site" || it == "same-site") {
+        let why =
+            "this was sent by the page of another site: send it from this page, or from a program";
+        return Refusal::new(Kind::Forbidden, why).into_response();
+    }
+    next.run(request).await
 }
 
 async fn openapi() -> impl axum::response::IntoResponse {
@@ -136,7 +198,7 @@ async fn openapi() -> impl axum::response::IntoResponse {
 
 async fn nothing() -> Answer {
     let why = "there is nothing at this path: see /v1/openapi.json";
-    Err(Refusal::new(Kind::NotFound, why))
+    Err(Refusal::new(Kind::NoPath, why))
 }
 
 async fn no_method() -> Answer {

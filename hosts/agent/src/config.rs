@@ -66,7 +66,8 @@ pub struct Settings {
     /// Protocol period in milliseconds, equal at all nodes of a mesh. Default 1000
     #[arg(long, value_name = "MS", env = "SELVEDGE_PERIOD", value_parser = clap::value_parser!(u64).range(50..=60_000))]
     pub period: Option<u64>,
-    /// Address of the API: a loopback address, or any with a token. Default 127.0.0.1:7780
+    /// Address of the API: a loopback address, or any with a token. Default 127.0.0.1:7780, or none where there
+    /// is a --socket
     #[arg(long, value_name = "ADDR", env = "SELVEDGE_HTTP")]
     pub http: Option<SocketAddr>,
     /// File with the token that requests over TCP give: 16 to 128 letters, digits and -._~

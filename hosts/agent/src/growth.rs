@@ -1,43 +1,92 @@
 //! The nodes that hold maps: founders by settings, and each agent that joins later.
 //!
-//! The leader of the mesh has the members that run an agent and are not among them added, by a decided change.
-//! Agents that fail stay among them until a program removes them: they may come back with what they hold.
+//! The leader of the mesh has the members added that run an agent with the same founders and are not among these
+//! nodes, by a decided change. Agents that fail stay among them until a program removes them: they may come back
+//! with what they hold. A node that was removed stays so until a program adds it.
 
 use core::convert::Infallible;
 use core::time::Duration;
 
 use selvedge_udp::selvedge::groups::{Node, Place, Selection};
 use selvedge_udp::selvedge::kgroup::{ConfigError, Site};
-use selvedge_udp::{Handle, MemberInfo, NodeId, Tags};
+use selvedge_udp::{Handle, MemberInfo, NodeId, NodeState, Tags};
 use tokio::time::{sleep, timeout};
 
-/// The tag of a member that runs an agent.
-const TAG: &str = "agent";
+use crate::log::Log;
+
+/// The tag of a member that runs an agent: its founders and failures.
+const TAG: &str = "founders";
 /// The time between two looks at the members.
 const LOOKS: Duration = Duration::from_secs(1);
 /// The longest time for a change.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Adds the tag of an agent.
-pub(crate) fn mark(tags: &mut Tags) {
-    tags.set(TAG, env!("CARGO_PKG_VERSION"));
+/// The nodes with which a mesh begins, and how many of those of a map may fail.
+#[derive(Clone, Debug)]
+pub struct Founders {
+    ids: Vec<u64>,
+    failures: u8,
 }
 
-/// The first site, with this node if it is no founder.
-pub(crate) fn first_site(me: NodeId, founders: &[u64], failures: u8) -> Result<Site, ConfigError> {
-    let node = |id: u64| Node::new(id, Place::default());
-    let selection = Selection::new().with_failures(failures);
-    let nodes = founders.iter().map(|id| node(*id));
-    let site = Site::new(selection, nodes, [], 1)?;
-    if founders.contains(&me.0) {
-        return Ok(site);
+impl Founders {
+    /// These ids, in any order.
+    #[must_use]
+    pub fn new(ids: &[u64], failures: u8) -> Self {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        Self { ids, failures }
     }
-    // It waits until a leader has added it.
-    site.with_generation(1).with_node(node(me.0))
+
+    /// The first site. A node that is not among its nodes waits until a leader has added it.
+    pub(crate) fn site(&self) -> Result<Site, ConfigError> {
+        let selection = Selection::new().with_failures(self.failures);
+        Site::new(
+            selection,
+            self.ids.iter().map(|id| node(NodeId(*id))),
+            [],
+            1,
+        )
+    }
+
+    fn text(&self) -> String {
+        let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
+        format!("{}/{}", ids.join(","), self.failures)
+    }
+
+    /// Adds the tag of an agent.
+    pub(crate) fn mark(&self, tags: &mut Tags) {
+        tags.set(TAG, self.text());
+    }
+
+    fn are_of(&self, member: &MemberInfo) -> bool {
+        member.tags.get(TAG).is_some_and(|it| it == self.text())
+    }
+
+    /// The live agents with other founders, if there are as many as with these or more: they are another mesh,
+    /// in which the same lock may be held.
+    pub(crate) fn others(&self, state: &NodeState) -> Option<Vec<u64>> {
+        let agents = state.members.iter();
+        let agents = agents.filter(|it| it.status.is_live() && it.tags.get(TAG).is_some());
+        let (own, others): (Vec<_>, Vec<_>) = agents.partition(|it| self.are_of(it));
+        let is_minority = !others.is_empty() && others.len() >= own.len();
+        is_minority.then(|| others.iter().map(|it| it.member.id.0).collect())
+    }
+}
+
+/// A node that holds maps.
+pub(crate) fn node(id: NodeId) -> Node {
+    Node::new(id.0, Place::default())
+}
+
+/// Returns true if this node is among the nodes that hold maps.
+pub(crate) fn is_in(state: &NodeState) -> bool {
+    let site = state.site.as_ref();
+    site.is_some_and(|it| it.nodes().iter().any(|node| node.id == state.me.id))
 }
 
 /// Has agents that join hold maps, while this node leads the mesh.
-pub(crate) async fn grow(node: &Handle) -> Infallible {
+pub(crate) async fn grow(node: &Handle, founders: &Founders, log: &Log) -> Infallible {
     loop {
         sleep(LOOKS).await;
         let state = node.state();
@@ -46,18 +95,34 @@ pub(crate) async fn grow(node: &Handle) -> Infallible {
         }
         let Some(site) = &state.site else { continue };
         let is_new = |it: &&MemberInfo| {
-            let is_known = site.nodes().iter().any(|node| node.id == it.member.id);
-            it.status.is_live() && !is_known && it.tags.get(TAG).is_some()
+            let id = it.member.id;
+            let is_known = site.nodes().iter().any(|node| node.id == id);
+            let was_removed = site.former_nodes().contains(&id);
+            it.status.is_live() && !is_known && !was_removed && founders.are_of(it)
         };
-        let mut new = state.members.iter().filter(is_new).peekable();
-        if new.peek().is_none() {
+        let new: Vec<NodeId> = state
+            .members
+            .iter()
+            .filter(is_new)
+            .map(|it| it.member.id)
+            .collect();
+        if new.is_empty() {
             continue;
         }
-        let added = new.map(|it| Node::new(it.member.id.0, Place::default()));
         let present = site.as_ref().clone();
-        if let Ok(later) = added.into_iter().try_fold(present, Site::with_node) {
-            // Another change may be decided first, or too few nodes are here: it looks again.
-            let _decided = timeout(PATIENCE, node.change_site(later)).await;
-        }
+        let later = new
+            .iter()
+            .map(|id| self::node(*id))
+            .try_fold(present, Site::with_node);
+        let outcome = match later {
+            Ok(later) => match timeout(PATIENCE, node.change_site(later)).await {
+                Ok(Ok(_)) => continue,
+                // Another change may have been decided first: it looks again.
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => "too few of the nodes that hold maps answer".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        log.line(format!("the nodes {new:?} are not added yet: {outcome}"));
     }
 }

@@ -1,4 +1,4 @@
-//! Holds: what clients have of the mesh, each with a life of its own.
+//! Holds: parts of the mesh that clients hold, each with a life of its own.
 //!
 //! A task for each hold owns it, and ends it when the client releases it, sends no request for its time to
 //! live, or closes the connection to which it belongs; and when its session in the mesh has ended.
@@ -12,6 +12,7 @@ use selvedge_udp::recipes::election::Leadership;
 use selvedge_udp::recipes::lock::{Guard, Token};
 use selvedge_udp::recipes::registry::Registration;
 use selvedge_udp::recipes::semaphore::Permit;
+use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::{Clock, Error, Session};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -22,7 +23,7 @@ pub(crate) const HOLDS_MAX: usize = 1_024;
 /// The interval at which a hold that has lapsed is looked at.
 const LOOKS: Duration = Duration::from_millis(100);
 
-/// What a client has of the mesh.
+/// A part of the mesh that a client holds.
 #[derive(Debug)]
 pub(crate) enum Held {
     Lock(Guard),
@@ -80,6 +81,8 @@ enum Order {
     Show(oneshot::Sender<View>),
     Extend(oneshot::Sender<View>),
     Release(oneshot::Sender<Result<(), Error>>),
+    /// The agent leaves.
+    End,
 }
 
 /// The holds of an agent.
@@ -176,7 +179,7 @@ impl Holds {
         life: Life,
     ) -> Result<(View, watch::Receiver<Standing>), NoHold> {
         let id = getrandom::u64().map_err(|_| NoHold::NoChance)?;
-        let (orders, inbox) = mpsc::channel(8);
+        let (orders, mut inbox) = mpsc::channel(8);
         {
             let mut table = self.table();
             if table.len() >= HOLDS_MAX || table.contains_key(&id) {
@@ -191,16 +194,39 @@ impl Holds {
             held,
             ttl,
             deadline: later(ttl),
+            standing,
+            ends: None,
         };
         keeper.refresh();
         let view = keeper.view.clone();
         let holds = self.clone();
         tokio::spawn(async move {
-            keeper.keep(inbox, life, &standing).await;
+            let asked = keeper.keep(&mut inbox, life).await;
+            // No client counts on it any more, and further requests find none.
             holds.table().remove(&id);
+            drop(inbox);
+            let Keeper { held, standing, .. } = keeper;
             standing.send_replace(Standing::Ended);
+            match asked {
+                // The client may have gone.
+                Some(reply) => drop(reply.send(held.release().await)),
+                // A drop ends the session, without an answer.
+                None => drop(held),
+            }
         });
         Ok((view, seen))
+    }
+
+    /// Has all holds lapse, and ends each when it is released, or when it is certain no longer.
+    pub(crate) async fn end(&self) {
+        let all: Vec<_> = self.table().values().cloned().collect();
+        for orders in all {
+            // It ends by itself.
+            orders.send(Order::End).await.ok();
+        }
+        while self.count() > 0 {
+            sleep(LOOKS).await;
+        }
     }
 
     /// Shows a hold; `None` when there is none of this name.
@@ -238,23 +264,26 @@ struct Keeper {
     held: Held,
     ttl: Duration,
     deadline: Instant,
+    standing: watch::Sender<Standing>,
+    /// The agent leaves: it is held until this time at most, and no client counts on it any more.
+    ends: Option<Time>,
 }
 
 impl Keeper {
-    /// Keeps it until it ends.
+    /// Keeps it until it ends. Returns the client that waits for its release.
     async fn keep(
-        mut self,
-        mut inbox: mpsc::Receiver<Order>,
+        &mut self,
+        inbox: &mut mpsc::Receiver<Order>,
         life: Life,
-        standing: &watch::Sender<Standing>,
-    ) {
+    ) -> Option<oneshot::Sender<Result<(), Error>>> {
         let (by_requests, mut closed) = match life {
             Life::Requests => (true, None),
             Life::Connection(closed) => (false, Some(closed)),
         };
-        let mut is_held = true;
         loop {
             let session = self.held.session();
+            let is_held = *self.standing.borrow() == Standing::Held;
+            let may_revive = !is_held && self.ends.is_none();
             let closes = async {
                 match &mut closed {
                     // It is never sent: the other end is dropped.
@@ -262,6 +291,8 @@ impl Keeper {
                     None => core::future::pending().await,
                 }
             };
+            let left = self.ends.map(|it| it.since(self.clock.now()));
+            let end = sleep(left.map_or(Duration::MAX, Duration::from));
             tokio::select! {
                 order = inbox.recv() => match order {
                     Some(Order::Show(reply)) => {
@@ -274,26 +305,25 @@ impl Keeper {
                         self.refresh();
                         reply.send(self.view.clone()).ok();
                     }
-                    Some(Order::Release(reply)) => {
-                        reply.send(self.held.release().await).ok();
-                        return;
+                    Some(Order::Release(reply)) => return Some(reply),
+                    Some(Order::End) => {
+                        self.ends = Some(session.until());
+                        self.standing.send_replace(Standing::Lapsed);
                     }
-                    None => return,
+                    None => return None,
                 },
                 () = session.lapsed(), if is_held => {
-                    is_held = false;
-                    standing.send_replace(Standing::Lapsed);
+                    self.standing.send_replace(Standing::Lapsed);
                 }
-                () = sleep(LOOKS), if !is_held => {
+                () = sleep(LOOKS), if may_revive => {
                     if session.is_alive() {
-                        is_held = true;
-                        standing.send_replace(Standing::Held);
+                        self.standing.send_replace(Standing::Held);
                     }
                 }
-                _ended = session.ended() => return,
-                // A drop ends the session, without an answer.
-                () = sleep_until(self.deadline), if by_requests => return,
-                () = closes => return,
+                _ended = session.ended() => return None,
+                () = sleep_until(self.deadline), if by_requests => return None,
+                () = closes => return None,
+                () = end, if left.is_some() => return None,
             }
         }
     }
@@ -301,7 +331,7 @@ impl Keeper {
     fn refresh(&mut self) {
         let session = self.held.session();
         let left = session.until().since(self.clock.now());
-        self.view.is_held = session.is_alive();
+        self.view.is_held = session.is_alive() && self.ends.is_none();
         self.view.alive_for_ms = if self.view.is_held { left.0 / 1_000 } else { 0 };
     }
 }

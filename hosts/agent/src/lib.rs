@@ -7,7 +7,8 @@
 //! | what a program holds ends when it releases it, when its connection closes, or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
 //! | a map goes on while no more than `failures` of its nodes are away | nodes store their state; messages get through infinitely often |
 //! | a request has an answer within its `wait` | |
-//! | at most 1,024 connections and 1,024 holds; bodies of 64 KiB; other requests wait or are refused | |
+//! | at most 1,024 connections and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
+//! | an agent that leaves reports first that its holds lapse, and ends each when it is released or is certain no longer | the process is not killed before |
 //!
 //! An agent decides nothing by itself: it has one session of a map for each hold, and reports what the session
 //! knows. So a program that holds a lock through an agent is as safe as one that embeds
@@ -40,8 +41,9 @@
 pub mod api;
 pub mod config;
 mod failure;
-mod growth;
+pub mod growth;
 mod hold;
+mod log;
 mod message;
 pub mod run;
 mod serve;

@@ -1,25 +1,31 @@
 //! Runs an agent until a signal or a request has it leave.
 
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use selvedge_http::{Access, Page, Server, Token};
 use selvedge_udp::seal::{Seal, read_key_file};
-use selvedge_udp::selvedge::Coordination;
+use selvedge_udp::selvedge::core::Delta;
 use selvedge_udp::selvedge::core::shared::RecvError;
-use selvedge_udp::selvedge::membership::Config;
+use selvedge_udp::selvedge::groups::store::StoreConfig;
+use selvedge_udp::selvedge::membership::{Config, Event};
+use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{Election, Events, Handle, Host, NodeEvent, NodeId, Seed, Setup, Span, Tags};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
+use crate::Failure;
 use crate::api::{Api, router};
 use crate::config::Settings;
-use crate::serve::serve;
-use crate::{Failure, growth};
+use crate::growth::{self, Founders};
+use crate::log::Log;
+use crate::serve::Bound;
 
 /// The address of the API unless another one is set.
-const HTTP: &str = "127.0.0.1:7780";
+const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7_780);
 /// The interval at which groups move, as the clock of the system has it.
 const EPOCH: Span = Span::secs(3_600);
 /// The time for the last answer to be sent.
@@ -51,34 +57,33 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
     if access.token.is_none() && access.readers.is_some() {
         return Err(Failure::Missing("token-file"));
     }
-    let http = settings.http.map_or_else(|| HTTP.parse(), Ok);
-    let http = http.map_err(|_| Failure::Missing("http"))?;
-    let server = Server::new(http, access.token.clone())?;
+    let http = match (settings.http, &settings.socket) {
+        (None, Some(_)) => None,
+        (http, _) => Some(http.unwrap_or(HTTP)),
+    };
+    let server = http.map(|it| Server::new(it, access.token.clone()));
+    let bound = Bound::new(server.transpose()?, settings.socket.as_deref())?;
     let page = Page::new(PAGE)?;
-    let setup = setup(settings).await?;
+    let founders = Founders::new(&settings.founders, settings.failures.unwrap_or(1));
+    let setup = setup(settings, &founders).await?;
+    let log = Log::start().map_err(Failure::Runtime)?;
     // Once the node has started, others may know of it, so it leaves properly.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
-    let api = Api::new(node);
-    let socket = settings.socket.as_deref();
-    let (address, _socket) = serve(
-        server,
-        access,
-        socket,
-        router(api.clone(), page.clone()),
-        &page,
-    )?;
-    println!(
-        "node {} listens at {}, its API is at http://{address}",
+    let api = Api::new(node, founders.clone());
+    log.line(format!(
+        "node {} listens at {}, its API is at {}",
         node.id(),
-        node.address()
-    );
-    let grows = growth::grow(node);
+        node.address(),
+        bound.addresses()
+    ));
+    let _socket = bound.serve(access, router(api.clone(), page.clone()), &page)?;
+    let grows = growth::grow(node, &founders, &log);
     let mut events = node.events_from_oldest();
     tokio::select! {
         never = grows => match never {},
-        failure = follow(&mut events) => {
+        failure = follow(&mut events, &log) => {
             if !api.is_leaving() {
                 return Err(failure);
             }
@@ -89,21 +94,29 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-    println!("leaving the mesh; Ctrl-C again to exit at once");
+    log.line("leaving the mesh; Ctrl-C again to exit at once".into());
+    let leaves = async {
+        api.end_holds().await;
+        node.leave().await
+    };
     tokio::select! {
-        left = node.leave() => left?,
+        left = leaves => left?,
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
     Ok(())
 }
 
-/// Prints the node's news until it stops.
-async fn follow(events: &mut Events) -> Failure {
+/// Writes the node's news to the log until it stops.
+async fn follow(events: &mut Events, log: &Log) -> Failure {
     loop {
         match events.recv().await {
-            Ok(observed) => print_event(&observed.event),
-            Err(RecvError::Lagged { missed }) => println!("{missed} events were missed"),
+            Ok(observed) => {
+                if let Some(line) = line(&observed.event) {
+                    log.line(line);
+                }
+            }
+            Err(RecvError::Lagged { missed }) => log.line(format!("{missed} events were missed")),
             Err(RecvError::Closed) => return Failure::Stopped,
         }
     }
@@ -113,25 +126,40 @@ async fn follow(events: &mut Events) -> Failure {
     clippy::wildcard_enum_match_arm,
     reason = "all other events, also later ones, are no news for an operator"
 )]
-fn print_event(event: &NodeEvent) {
-    use selvedge_udp::selvedge::membership::Event;
-    match event {
-        NodeEvent::Membership(Event::Identified(me)) => println!("in the mesh as {me}"),
-        NodeEvent::Membership(Event::Changed(delta)) => println!("{delta:?}"),
-        NodeEvent::Site { generation } => println!("nodes that hold maps: generation {generation}"),
-        NodeEvent::OtherSite(why) => println!("{why}"),
-        NodeEvent::Unstored(why) => println!("the state is not stored: {why}"),
-        NodeEvent::Unsent(it) => println!("nothing is sent: {}", it.error),
-        NodeEvent::Twin(it) => println!("{it:?}"),
-        _ => {}
-    }
+fn line(event: &NodeEvent) -> Option<String> {
+    Some(match event {
+        NodeEvent::Membership(Event::Identified(me)) => format!("in the mesh as {me}"),
+        NodeEvent::Membership(Event::Changed(delta)) => match delta {
+            Delta::Joined(it) => format!("{it} joined"),
+            Delta::Suspected(it) => format!("{it} may have failed"),
+            Delta::Refuted(it) => format!("{it} is alive"),
+            Delta::Failed(it) => format!("{it} failed"),
+            Delta::Left(it) => format!("{it} left"),
+            Delta::Confirmed(it) => format!("{it} has ended for certain"),
+        },
+        NodeEvent::Site { generation } => {
+            format!("the nodes that hold maps changed {generation} times")
+        }
+        NodeEvent::OtherSite(why) => format!("{why}"),
+        NodeEvent::Unstored(why) => format!("the state is not stored: {why}"),
+        NodeEvent::Unsent(it) => format!("nothing is sent: {}", it.error),
+        NodeEvent::Twin(_) => "another process has the id of this node: give each its own".into(),
+        _ => return None,
+    })
 }
 
+/// Reads a token from a file that others may not read.
 fn read_token(path: &Path) -> Result<Token, Failure> {
-    let text = fs::read_to_string(path).map_err(|it| Failure::File {
+    let wrong = |why: String| Failure::File {
         path: path.to_owned(),
-        why: it.to_string(),
-    })?;
+        why,
+    };
+    let mode = fs::metadata(path).map_err(|it| wrong(it.to_string()))?;
+    if mode.permissions().mode() & 0o007 != 0 {
+        let why = "others may read the token: take that from them with chmod o= FILE";
+        return Err(wrong(why.into()));
+    }
+    let text = fs::read_to_string(path).map_err(|it| wrong(it.to_string()))?;
     text.trim().parse().map_err(|why| Failure::Token {
         path: path.to_owned(),
         why,
@@ -139,27 +167,29 @@ fn read_token(path: &Path) -> Result<Token, Failure> {
 }
 
 /// The setup of the node.
-async fn setup(settings: &Settings) -> Result<Setup, Failure> {
+async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Failure> {
     let id = NodeId(settings.id.ok_or(Failure::Missing("id"))?);
     let listen = settings.listen.ok_or(Failure::Missing("listen"))?;
     if settings.founders.is_empty() {
         return Err(Failure::Missing("founders"));
     }
-    let site = growth::first_site(id, &settings.founders, settings.failures.unwrap_or(1))?;
+    let maps = StoreConfig::new().with_pending(1_024);
+    let config = kgroup::Config::new().with_maps(maps);
+    let coordination = Coordination::new(founders.site()?).with_config(config);
     let period = Span::millis(settings.period.unwrap_or(1_000));
     let membership = Config::default()
         .with_period(period)
         .with_jitter(Span(period.0 / 10))
         .with_probe_timeout(Span(period.0 * 3 / 10));
     let mut tags: Tags = settings.tags.iter().collect();
-    growth::mark(&mut tags);
+    founders.mark(&mut tags);
     let mut setup = Setup::new(id, listen)
         .advertise(settings.advertise.iter().copied())
         .tags(tags)
         .seeds(seeds(&settings.join).await?)
         .membership(membership)
         .election(Election::paced(period, 2, 1))
-        .coordination(Coordination::new(site), EPOCH);
+        .coordination(coordination, EPOCH);
     setup = match &settings.state {
         Some(dir) => setup.state(dir),
         None if settings.forgets => setup.stateless(),

@@ -1,12 +1,14 @@
 //! Serves the API over TCP and a unix socket, on a thread of its own.
 
-use core::net::SocketAddr;
 use core::time::Duration;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::{fs, io};
+use std::{fs, io, thread};
 
 use axum::Router;
+use rustix::fs::Mode;
+use rustix::process::umask;
 use selvedge_http::{Access, Page, Server, ServerError, accept, converse, guarded};
 
 use crate::Failure;
@@ -29,65 +31,97 @@ impl Drop for Socket {
     }
 }
 
-/// Serves a router until the process ends; returns the address over TCP, and the socket.
-pub(crate) fn serve(
-    server: Server,
-    access: Access,
-    socket: Option<&Path>,
-    router: Router,
-    page: &Page,
-) -> Result<(SocketAddr, Option<Socket>), Failure> {
-    let address = server.listens();
-    let tcp = guarded(router.clone(), access, page);
-    // Who may open the socket needs no token.
-    let unix = guarded(router, Access::default(), page);
-    let bound = socket.map(bind).transpose()?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::Runtime)?;
-    let listener = server.into_listener();
-    let serves = async move {
-        if let Some(listener) = bound {
-            tokio::spawn(async move {
-                let listener = tokio::net::UnixListener::from_std(listener)?;
-                let converse = move |stream| converse(stream, unix.clone(), IDLE);
-                accept::serve(listener, CONNECTIONS, converse).await
-            });
-        }
-        let listener = tokio::net::TcpListener::from_std(listener)?;
-        let converse = move |stream| converse(stream, tcp.clone(), IDLE);
-        accept::serve(listener, CONNECTIONS, converse).await
-    };
-    thread::Builder::new()
-        .name("api".into())
-        .spawn(move || runtime.block_on(serves).err())
-        .map_err(ServerError::Thread)?;
-    let socket = socket.map(|path| Socket {
-        path: path.to_owned(),
-    });
-    Ok((address, socket))
+/// The sockets of an API, bound, so that a node starts only where it can be served.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    tcp: Option<Server>,
+    unix: Option<(UnixListener, Socket)>,
+}
+
+impl Bound {
+    pub(crate) fn new(tcp: Option<Server>, socket: Option<&Path>) -> Result<Self, Failure> {
+        let unix = socket.map(bind).transpose()?;
+        Ok(Self { tcp, unix })
+    }
+
+    /// The addresses, for people.
+    pub(crate) fn addresses(&self) -> String {
+        let tcp = self
+            .tcp
+            .as_ref()
+            .map(|it| format!("http://{}", it.listens()));
+        let unix = self.unix.as_ref();
+        let unix = unix.map(|it| format!("unix:{}", it.1.path.display()));
+        tcp.into_iter()
+            .chain(unix)
+            .collect::<Vec<_>>()
+            .join(" and ")
+    }
+
+    /// Serves a router until the process ends. The socket goes when the answer is dropped.
+    pub(crate) fn serve(
+        self,
+        access: Access,
+        router: Router,
+        page: &Page,
+    ) -> Result<Option<Socket>, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(Failure::Runtime)?;
+        let over_tcp = guarded(router.clone(), access, page);
+        // Who may open the socket needs no token.
+        let over_unix = guarded(router, Access::default(), page);
+        let tcp = self.tcp.map(Server::into_listener);
+        let (unix, socket) = self.unix.unzip();
+        let serves = async move {
+            let tcp = async {
+                let Some(tcp) = tcp else { return Ok(()) };
+                let listener = tokio::net::TcpListener::from_std(tcp)?;
+                let converse = move |stream| converse(stream, over_tcp.clone(), IDLE);
+                accept::serve(listener, CONNECTIONS, converse)
+                    .await
+                    .map(drop)
+            };
+            let unix = async {
+                let Some(unix) = unix else { return Ok(()) };
+                let listener = tokio::net::UnixListener::from_std(unix)?;
+                let converse = move |stream| converse(stream, over_unix.clone(), IDLE);
+                accept::serve(listener, CONNECTIONS, converse)
+                    .await
+                    .map(drop)
+            };
+            tokio::try_join!(tcp, unix)
+        };
+        thread::Builder::new()
+            .name("api".into())
+            .spawn(move || runtime.block_on(serves).err())
+            .map_err(ServerError::Thread)?;
+        Ok(socket)
+    }
 }
 
 /// Binds a socket that its user alone may open. One that a killed agent has left is replaced.
-fn bind(path: &Path) -> Result<std::os::unix::net::UnixListener, Failure> {
-    use std::os::unix::fs::PermissionsExt as _;
+fn bind(path: &Path) -> Result<(UnixListener, Socket), Failure> {
     let failed = |source: io::Error| Failure::Socket {
         path: path.to_owned(),
         source,
     };
-    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+    if UnixStream::connect(path).is_ok() {
         return Err(failed(io::ErrorKind::AddrInUse.into()));
     }
-    let is_socket = |it: fs::Metadata| {
-        use std::os::unix::fs::FileTypeExt as _;
-        it.file_type().is_socket()
-    };
+    let is_socket = |it: fs::Metadata| it.file_type().is_socket();
     if fs::symlink_metadata(path).is_ok_and(is_socket) {
         fs::remove_file(path).map_err(failed)?;
     }
-    let listener = std::os::unix::net::UnixListener::bind(path).map_err(failed)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    // Not even for a moment may others open it.
+    let before = umask(Mode::RWXG | Mode::RWXO);
+    let listener = UnixListener::bind(path);
+    umask(before);
+    let listener = listener.map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    Ok(listener)
+    let socket = Socket {
+        path: path.to_owned(),
+    };
+    Ok((listener, socket))
 }

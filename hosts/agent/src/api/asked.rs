@@ -10,7 +10,7 @@ use selvedge_udp::selvedge::groups::store::{SessionId, TTL_MAX, TTL_MIN};
 use selvedge_udp::{Error, Member, Span};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::refusal::{Kind, Refusal};
 
@@ -71,14 +71,31 @@ impl Default for Wait {
 
 impl<'de> Deserialize<'de> for Wait {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Time::deserialize(deserializer).map(|it| Self(it.0.min(WAIT_MAX)))
+        let wait = Time::deserialize(deserializer)?.0;
+        Ok(Self(wait.min(WAIT_MAX)))
     }
 }
 
 impl Wait {
-    /// Returns true if the caller does not wait.
+    /// Returns true if the caller does not wait for others.
     pub(crate) const fn is_zero(self) -> bool {
         self.0.is_zero()
+    }
+
+    /// The same, or a refusal if it is zero: an attempt takes several messages.
+    pub(crate) fn above_zero(self) -> Result<Self, Refusal> {
+        match self.is_zero() {
+            true => Err(Refusal::bad(
+                "wait=0s is for locks and queues: give a longer wait, as 1s",
+            )),
+            false => Ok(self),
+        }
+    }
+
+    /// The end of the wait.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub(crate) fn end(self) -> Instant {
+        Instant::now() + self.0
     }
 
     /// Waits for this long at most.
@@ -86,10 +103,16 @@ impl Wait {
         self,
         it: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Refusal> {
-        self.over(it).await.unwrap_or_else(|| {
+        // An answer takes some messages.
+        let wait = if self.is_zero() {
+            Self::default()
+        } else {
+            self
+        };
+        wait.over(it).await.unwrap_or_else(|| {
             let why = format!(
-                "no answer in {}: ask again, or with a longer wait; a change may have been made",
-                humantime::format_duration(self.0)
+                "no answer in {}: ask again, or with a longer wait; a change may have been made, or may be made later",
+                humantime::format_duration(wait.0)
             );
             Err(Refusal::new(Kind::Timeout, why))
         })

@@ -144,7 +144,11 @@ pub(super) async fn semaphore(
     headers: HeaderMap,
 ) -> Answer {
     let semaphore = Semaphore::new(api.recipe("semaphores"), &name, permits, ttl.span()?);
-    let permit = wait.over(semaphore.acquire()).await.transpose()?;
+    let permit = wait
+        .above_zero()?
+        .over(semaphore.acquire())
+        .await
+        .transpose()?;
     let permit = permit.ok_or_else(|| taken("the semaphore", &name))?;
     api.hold(Held::Semaphore(permit), &name, ttl, &headers)
 }
@@ -157,7 +161,11 @@ pub(super) async fn campaign(
     value: Bytes,
 ) -> Answer {
     let election = Election::new(api.recipe("elections"), &name, ttl.span()?);
-    let leads = wait.over(election.campaign(&value)).await.transpose()?;
+    let leads = wait
+        .above_zero()?
+        .over(election.campaign(&value))
+        .await
+        .transpose()?;
     let leads = leads.ok_or_else(|| taken("the place of the leader of", &name))?;
     api.hold(Held::Election(leads), &name, ttl, &headers)
 }
@@ -184,7 +192,13 @@ pub(super) async fn register(
             "the body is no text: give the address of the service",
         ));
     };
-    let instance = asked.instance.unwrap_or(api.node.id().0);
+    let instance = match asked.instance {
+        Some(instance) => instance,
+        // Programs of one host are several instances. JavaScript counts to 2^53.
+        None => {
+            getrandom::u64().map_err(|_| Refusal::new(Kind::Unavailable, NoHold::NoChance))? >> 11
+        }
+    };
     let registry = Registry::new(api.recipe("services"));
     let listed = registry.register(&service, instance, address, asked.ttl.span()?);
     let listed = asked.wait.of(listed).await?;
@@ -208,7 +222,7 @@ pub(super) async fn enter(
     headers: HeaderMap,
 ) -> Answer {
     let barrier = Barrier::new(api.recipe("barriers"), &name, number, ttl.span()?);
-    let Some(inside) = wait.over(barrier.enter()).await.transpose()? else {
+    let Some(inside) = wait.above_zero()?.over(barrier.enter()).await.transpose()? else {
         let why = format!(
             "fewer than {number} are at the barrier {name:?}: ask again, or with a longer wait"
         );

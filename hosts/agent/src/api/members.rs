@@ -6,16 +6,17 @@ use std::sync::atomic::Ordering;
 
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use selvedge_udp::selvedge::kgroup::{ConfigError, Site};
 use selvedge_udp::selvedge::membership::{Command, Status};
 use selvedge_udp::{Member, MemberInfo, NodeId, Tags};
 use serde::Serialize;
 
 use super::Api;
 use super::answer::{Answer, json};
-use super::asked::{Asked, from_json};
+use super::asked::{Asked, Wait, from_json};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
-use crate::message;
+use crate::{growth, message};
 
 #[derive(Serialize)]
 pub(super) struct Info {
@@ -79,6 +80,20 @@ impl Api {
         self.node.leader().map(|it| it.0.into())
     }
 
+    fn site(&self) -> Result<Site, Refusal> {
+        let site = self.node.site().map(|it| it.as_ref().clone());
+        site.ok_or_else(|| {
+            let why = "this node does not know the nodes that hold maps yet: ask again";
+            Refusal::new(Kind::Unavailable, why)
+        })
+    }
+
+    async fn change(&self, later: Result<Site, ConfigError>, wait: Wait) -> Answer {
+        let later = later.map_err(|it| Refusal::new(Kind::Mismatch, it))?;
+        let generation = wait.of(self.node.change_site(later)).await?;
+        json(&serde_json::json!({ "generation": generation }))
+    }
+
     fn info(&self) -> Info {
         let state = self.node.state();
         let site = state.site.as_ref();
@@ -132,19 +147,30 @@ pub(super) async fn remove(
     Path(id): Path<u64>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
-    let Some(site) = api.node.site() else {
-        let why = "this node does not know the nodes that hold maps yet: ask again";
-        return Err(Refusal::new(Kind::Unavailable, why));
-    };
-    let later = site.as_ref().clone().without_node(NodeId(id));
-    let later = later.map_err(|it| Refusal::new(Kind::Mismatch, it))?;
-    let generation = wait.of(api.node.change_site(later)).await?;
-    json(&serde_json::json!({ "generation": generation }))
+    let later = api.site()?.without_node(NodeId(id));
+    api.change(later, wait).await
+}
+
+pub(super) async fn add(
+    State(api): State<Api>,
+    Path(id): Path<u64>,
+    Asked(Waits { wait }): Asked<Waits>,
+) -> Answer {
+    let site = api.site()?;
+    let later = site.with_node(growth::node(NodeId(id)));
+    api.change(later, wait).await
 }
 
 pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
     api.is_leaving.store(true, Ordering::Relaxed);
-    wait.of(api.node.leave()).await?;
+    let left = async {
+        api.end_holds().await;
+        api.node.leave().await
+    };
+    if let Err(refusal) = wait.of(left).await {
+        api.is_leaving.store(false, Ordering::Relaxed);
+        return Err(refusal);
+    }
     json(&serde_json::Map::new())
 }
 
@@ -155,7 +181,7 @@ pub(super) async fn tags(
 ) -> Answer {
     let tags: BTreeMap<String, String> = from_json(&body)?;
     let mut tags: Tags = tags.into_iter().collect();
-    crate::growth::mark(&mut tags);
+    api.founders.mark(&mut tags);
     wait.of(api.node.set_tags(tags)).await?;
     json(&serde_json::Map::new())
 }

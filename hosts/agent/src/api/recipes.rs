@@ -13,6 +13,7 @@ use selvedge_udp::recipes::queue::Queue;
 use selvedge_udp::recipes::registry::{Instances, Registry, ServiceWatch};
 use selvedge_udp::selvedge::groups::store::{Entry, TTL_MIN};
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout_at;
 
 use super::Api;
 use super::answer::{Answer, Value, bytes, event, json};
@@ -122,16 +123,26 @@ pub(super) async fn pop(
     Path(name): Path<String>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
-    let queue = Queue::new(api.recipe("queues"), &name);
-    let item = match wait.is_zero() {
-        true => Wait::default().of(queue.try_pop()).await?,
-        false => wait.over(queue.pop()).await.transpose()?,
-    };
-    let Some(item) = item else {
-        let why = format!("the queue {name:?} has no item: ask again, or with a longer wait");
-        return Err(Refusal::new(Kind::Timeout, why));
-    };
-    Ok(bytes(item))
+    let end = wait.end();
+    loop {
+        let queue = Queue::new(api.recipe("queues"), &name);
+        // A take that has begun goes on to its end, so no item is lost for want of time.
+        let take = async move { Wait::default().of(queue.try_pop()).await };
+        let taken = tokio::spawn(take).await;
+        let taken = taken.map_err(|it| Refusal::new(Kind::Unavailable, it))?;
+        if let Some(item) = taken? {
+            return Ok(bytes(item));
+        }
+        let queue = Queue::new(api.recipe("queues"), &name);
+        match timeout_at(end, queue.ready()).await {
+            Ok(ready) => ready?,
+            Err(_) => {
+                let why =
+                    format!("the queue {name:?} has no item: ask again, or with a longer wait");
+                return Err(Refusal::new(Kind::Timeout, why));
+            }
+        }
+    }
 }
 
 #[derive(Serialize)]

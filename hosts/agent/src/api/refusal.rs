@@ -4,6 +4,8 @@ use core::fmt;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use selvedge_udp::selvedge::groups::store::StoreReject;
+use selvedge_udp::selvedge::{self, kgroup};
 use selvedge_udp::{Error, Reject};
 use serde::Serialize;
 
@@ -17,6 +19,10 @@ pub(crate) enum Kind {
     BadRequest,
     /// There is no such thing.
     NotFound,
+    /// The API has no such path.
+    NoPath,
+    /// The client may not do this.
+    Forbidden,
     /// The time to wait is over. A change may still be made.
     Timeout,
     /// A comparison failed.
@@ -59,7 +65,8 @@ impl Kind {
     const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
-            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NotFound | Self::NoPath => StatusCode::NOT_FOUND,
+            Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::Mismatch => StatusCode::CONFLICT,
             Self::SessionOver => StatusCode::GONE,
@@ -96,7 +103,13 @@ fn kind_of(reject: &Reject) -> Kind {
         Reject::SessionOver(_) => Kind::SessionOver,
         Reject::MapFull | Reject::NoSession => Kind::Full,
         Reject::NewLife | Reject::Leaving | Reject::OtherSite(_) => Kind::Unavailable,
+        Reject::OtherChange { .. } => Kind::Mismatch,
         Reject::Tags(_) => Kind::TooLarge,
+        Reject::Node(selvedge::Reject::Groups(kgroup::Reject::Map(reject))) => match reject {
+            StoreReject::TooLong { .. } => Kind::TooLarge,
+            StoreReject::Full { .. } | StoreReject::Maps { .. } => Kind::Full,
+            _ => Kind::BadRequest,
+        },
         _ => Kind::BadRequest,
     }
 }

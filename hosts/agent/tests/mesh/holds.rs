@@ -152,3 +152,34 @@ async fn entries_of_a_session_go_with_it() {
     let late = soon(doors.put_in_session("front", "open", &id)).await;
     assert_eq!(late.unwrap_err().kind(), Some(Kind::SessionOver));
 }
+
+/// What an agent has reported as certain stays so while it leaves.
+#[tokio::test]
+async fn a_lock_is_passed_on_by_an_agent_that_leaves_when_it_is_certain_no_longer() {
+    let mesh = Mesh::start(3).await;
+    let by_connection = soon(mesh.client(0).lock("window", LONG)).await.unwrap();
+    let (_, hold) = mesh.curl(0, &["-X", "POST"], "/v1/locks/door?ttl=5s");
+    let hold: serde_json::Value = serde_json::from_str(&hold).unwrap();
+    let certain = Duration::from_millis(hold["alive_for_ms"].as_u64().unwrap());
+    assert!(
+        hold["is_held"] == true && certain > Duration::from_secs(2),
+        "{hold}"
+    );
+    let asked = tokio::time::Instant::now();
+    let leaves = soon(mesh.client(0).leave());
+    let taken = async {
+        let taken = soon(mesh.client(1).lock("door", LONG)).await.unwrap();
+        (asked.elapsed(), taken)
+    };
+    let lapses = async {
+        soon(by_connection.lapsed()).await;
+        drop(by_connection);
+    };
+    let (left, (after, _taken), ()) = tokio::join!(leaves, taken, lapses);
+    left.unwrap();
+    // Some of that time had passed by then.
+    assert!(
+        after + Duration::from_secs(1) > certain,
+        "{after:?} of {certain:?}"
+    );
+}

@@ -128,6 +128,7 @@ impl Mesh {
             panic!("{line}");
         };
         let listen = listen.split(',').next().unwrap().parse().unwrap();
+        let http = http.split(' ').next().unwrap();
         let http = http.strip_prefix("http://").unwrap().parse().unwrap();
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         let client = Agent::new(&format!("http://{http}")).unwrap();

@@ -12,10 +12,12 @@ async fn an_agent_that_joins_later_holds_maps_and_one_that_is_removed_does_not()
     soon(mesh.client(0).map("doors").put("front", "open"))
         .await
         .unwrap();
-    mesh.add(4, &["--tag", "floor=2"]).await;
-    mesh.meet(4).await;
-    let nodes = |it: &(u16, String)| it.1.contains("\"nodes\":[1,2,3,4]");
-    for at in 0..4 {
+    // Two at once.
+    let (fourth, fifth) = tokio::join!(mesh.run(4, &["--tag", "floor=2"]), mesh.run(5, &[]));
+    mesh.agents.extend([fourth, fifth]);
+    mesh.meet(5).await;
+    let nodes = |it: &(u16, String)| it.1.contains("\"nodes\":[1,2,3,4,5]");
+    for at in 0..5 {
         until(async || nodes(&mesh.curl(at, &[], "/v1/info"))).await;
     }
     let members = mesh.client(0).members().await.unwrap();
@@ -23,7 +25,6 @@ async fn an_agent_that_joins_later_holds_maps_and_one_that_is_removed_does_not()
     assert_eq!(fourth.tags["floor"], "2");
     let front = soon(mesh.client(3).map("doors").get("front")).await;
     assert_eq!(front.unwrap().unwrap().0, b"open");
-    // With a founder dead, the fourth one is needed.
     mesh.kill(2).await;
     soon(mesh.client(3).map("doors").put("front", "shut"))
         .await
@@ -38,7 +39,16 @@ async fn an_agent_that_joins_later_holds_maps_and_one_that_is_removed_does_not()
     .await;
     soon(mesh.client(0).remove_node(3)).await.unwrap();
     let (_, info) = mesh.curl(1, &[], "/v1/info");
+    assert!(info.contains("\"nodes\":[1,2,4,5]"), "{info}");
+    // It stays away though it is here, until it is added.
+    soon(mesh.client(0).remove_node(5)).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+    let (_, info) = mesh.curl(1, &[], "/v1/info");
     assert!(info.contains("\"nodes\":[1,2,4]"), "{info}");
+    let (status, answer) = mesh.curl(1, &["-X", "POST"], "/v1/nodes/5/add");
+    assert_eq!(status, 200, "{answer}");
+    let (_, info) = mesh.curl(1, &[], "/v1/info");
+    assert!(info.contains("\"nodes\":[1,2,4,5]"), "{info}");
     soon(mesh.client(1).confirm(3)).await.unwrap();
     let refused = mesh.client(1).confirm(1).await.unwrap_err();
     assert_eq!(refused.kind(), Some(Kind::Mismatch));
@@ -90,4 +100,22 @@ async fn maps_outlive_a_loss_of_power() {
     }
     let front = soon(mesh.client(2).map("doors").get("front")).await;
     assert_eq!(front.unwrap(), Some((b"open".to_vec(), version)));
+}
+
+/// A lock of theirs would be another one.
+#[tokio::test]
+async fn agents_with_other_founders_refuse_requests_to_maps() {
+    let mut mesh = Mesh::start(3).await;
+    let stranger = mesh.run(4, &["--founders", "4", "--failures", "0"]).await;
+    mesh.agents.push(stranger);
+    mesh.meet(4).await;
+    until(async || {
+        let (status, why) = mesh.curl(3, &["-X", "POST"], "/v1/locks/door");
+        status == 503 && why.contains("other founders")
+    })
+    .await;
+    let taken = soon(mesh.client(0).lock("door", super::LONG)).await;
+    assert!(taken.unwrap().is_held());
+    let (_, info) = mesh.curl(0, &[], "/v1/info");
+    assert!(info.contains("\"nodes\":[1,2,3]"), "{info}");
 }

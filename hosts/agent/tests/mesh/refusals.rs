@@ -14,7 +14,7 @@ async fn wrong_requests_have_typed_answers() {
     let long = "x".repeat(70_000);
     let key = format!("/v1/maps/m/entries/{}", "k".repeat(300));
     for (method, path, body, status, kind) in [
-        ("GET", "/v1/nothing", "", 404, "not_found"),
+        ("GET", "/v1/nothing", "", 404, "no_path"),
         ("GET", "/v1/maps/m/entries/absent", "", 404, "not_found"),
         ("PUT", "/v1/maps/m/entries", "", 400, "bad_request"),
         (
@@ -61,6 +61,14 @@ async fn wrong_requests_have_typed_answers() {
         ),
         ("PUT", "/v1/maps/m/entries/a?version=9", "", 409, "mismatch"),
         ("PUT", &key, "", 400, "bad_request"),
+        (
+            "PUT",
+            "/v1/maps/m/entries/b",
+            &"x".repeat(5_000),
+            413,
+            "too_large",
+        ),
+        ("POST", "/v1/elections/e?wait=0s", "", 400, "bad_request"),
         ("PUT", "/v1/maps/m/entries/a", &long, 413, ""),
         ("POST", "/v1/maps/m/transaction", "", 400, "bad_request"),
         (
@@ -167,8 +175,11 @@ async fn tokens_and_the_socket_let_programs_in() {
     let mut mesh = Mesh::start(1).await;
     let (all, readers) = (mesh.dir.join("all"), mesh.dir.join("readers"));
     let socket = mesh.dir.join("agent.sock");
-    fs::write(&all, ALL).unwrap();
-    fs::write(&readers, READERS).unwrap();
+    for (path, token) in [(&all, ALL), (&readers, READERS)] {
+        fs::write(path, token).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        fs::set_permissions(path, mode).unwrap();
+    }
     let text = format!(
         "token-file = {all:?}\nreaders-token-file = {readers:?}\nsocket = {socket:?}\n[tags]\nfloor = \"1\"\n"
     );

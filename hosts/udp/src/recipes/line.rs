@@ -53,21 +53,22 @@ impl Place {
         value: &[u8],
         ttl: Span,
     ) -> Result<Self, Error> {
-        Self::take_all(map, [prefix], value, ttl).await
+        Self::take_all(map, &[prefix.to_owned()].into(), value, ttl).await
     }
 
     /// Takes the last place of each of these lines, by one change.
-    pub(super) async fn take_all<'p>(
+    pub(super) async fn take_all(
         map: Map<'_>,
-        prefixes: impl IntoIterator<Item = &'p str>,
+        prefixes: &BTreeSet<Key>,
         value: &[u8],
         ttl: Span,
     ) -> Result<Self, Error> {
-        let prefixes = prefixes.into_iter();
         let session = map.session(ttl).await?;
-        let append = prefixes.fold(Transaction::new(), |all, prefix| {
-            all.append_owned(prefix, value, session.id())
-        });
+        let id = session.id();
+        let mut append = Transaction::new();
+        for prefix in prefixes {
+            append = append.append_owned(&**prefix, value, id);
+        }
         let version = done(map.transact(append).await?, &session)?;
         let map = map.group();
         let token = Token { map, version };

@@ -111,8 +111,7 @@ impl<'a> Lock<'a> {
     }
 
     async fn take(&self) -> Result<Place, Error> {
-        let prefixes = self.prefixes.iter().map(|it| &**it);
-        Place::take_all(self.map, prefixes, &[], self.ttl).await
+        Place::take_all(self.map, &self.prefixes, &[], self.ttl).await
     }
 
     /// Returns true if there is no one in each line, or this one is the first.

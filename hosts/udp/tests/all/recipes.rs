@@ -56,6 +56,32 @@ impl Inside {
     }
 }
 
+/// Programs spawn them on runtimes of several threads.
+#[tokio::test]
+async fn futures_can_be_sent_to_other_threads() {
+    fn is_send<T: Send>(_: T) {}
+    let nodes = start(1, |setup| setup).await;
+    let map = nodes[0].map("m");
+    let lock = Lock::all(map, &["a", "b"], TTL);
+    is_send(lock.acquire());
+    is_send(lock.try_acquire());
+    is_send(Election::new(map, "e", TTL).campaign(&[]));
+    is_send(Election::new(map, "e", TTL).observe());
+    is_send(Semaphore::new(map, "s", 1, TTL).acquire());
+    is_send(Queue::new(map, "q").pop());
+    is_send(Registry::new(map).register("r", 1, "a", TTL));
+    is_send(Registry::new(map).watch("r").next());
+    is_send(Barrier::new(map, "b", 1, TTL).enter());
+    is_send(Counter::new(map, "c").add(1));
+    let rw_lock = selvedge_udp::recipes::rw_lock::RwLock::new(map, "rw", TTL);
+    is_send(rw_lock.read());
+    is_send(rw_lock.write());
+    let ranked = selvedge_udp::recipes::priority_queue::PriorityQueue::new(map, "p");
+    is_send(ranked.pop());
+    let ranked = selvedge_udp::recipes::priority_election::PriorityElection::new(map, "p", TTL);
+    is_send(ranked.campaign(1, &[]));
+}
+
 #[tokio::test]
 async fn a_lock_has_one_holder_and_greater_tokens_for_later_ones() {
     let nodes = start(3, |setup| setup).await;
