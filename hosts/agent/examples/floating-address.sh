@@ -13,9 +13,11 @@ device=$2
 ip=${IP:-ip}
 
 off() {
+    kill "$waits" 2>/dev/null || true
     "$ip" address del "$address" dev "$device"
     exit 0
 }
+waits=
 trap off TERM INT
 "$ip" address add "$address" dev "$device"
 # Routers learn the new place of the address.
@@ -24,5 +26,6 @@ if command -v arping >/dev/null; then
 fi
 while :; do
     sleep 3600 &
-    wait $! || true
+    waits=$!
+    wait "$waits" || true
 done
