@@ -32,6 +32,7 @@ mod slow;
 mod spared;
 mod store;
 mod store_histories;
+mod store_linear;
 mod store_model;
 mod store_parts;
 mod store_sessions;

@@ -18,7 +18,7 @@ use selvedge_replica::State as _;
 use selvedge_sim::histories::{Choices, random, seeds};
 
 const MAP: GroupId = GroupId(2);
-const NODES: u64 = 4;
+pub(crate) const NODES: u64 = 4;
 /// The time between steps, in milliseconds.
 const STEP: u64 = 50;
 const TICK: u64 = 400;
@@ -36,6 +36,8 @@ struct Leader {
 }
 
 struct Node {
+    /// The number of its restarts. A new life has no memory of the former one.
+    life: u32,
     client: StoreClient,
     /// Its clock's speed, in percent.
     speed: u64,
@@ -48,11 +50,18 @@ struct Node {
     /// The tickets of watches.
     watch: u64,
     ticket: u64,
+    /// The answers to its questions and changes, which were not taken.
+    answers: Vec<StoreEvent>,
 }
 
 enum Message {
-    Request(usize, StoreRequest),
-    Answer(usize, StoreAnswer),
+    Request(Member, StoreRequest),
+    Answer(Member, StoreAnswer),
+}
+
+/// The member of a node in one of its lives, which is none of the leaders.
+const fn member(at: usize, life: u32) -> Member {
+    Member::new(at as u64 + 11, life)
 }
 
 #[derive(Debug, Default)]
@@ -67,8 +76,9 @@ struct Totals {
     leaders: usize,
 }
 
-struct World {
-    choices: Choices,
+pub(crate) struct World {
+    pub(crate) choices: Choices,
+    frames: u16,
     now: u64,
     loss: u64,
     /// Leaders change often, or sessions are long.
@@ -89,10 +99,11 @@ struct World {
 }
 
 impl World {
-    fn new(mut choices: Choices) -> Self {
-        let config = StoreConfig::new().with_resend(Span::millis(TICK));
+    /// A world with frames of this budget in bytes.
+    pub(crate) fn new(mut choices: Choices, frames: u16) -> Self {
         let nodes = (0..NODES).map(|_| Node {
-            client: StoreClient::new(config, 400),
+            life: 0,
+            client: client(frames),
             speed: 95 + choices.below(11),
             tick_at: None,
             lives: BTreeMap::new(),
@@ -100,11 +111,13 @@ impl World {
             mirror: BTreeMap::new(),
             watch: WATCH,
             ticket: 0,
+            answers: Vec::new(),
         });
         let nodes = nodes.collect();
         let is_hasty = choices.percent(50);
         let mut world = Self {
             choices,
+            frames,
             is_hasty,
             now: 1_000,
             loss: 20,
@@ -125,6 +138,29 @@ impl World {
         world
     }
 
+    /// Restarts a node without memory: it has no answer to what it asked for.
+    pub(crate) fn restart(&mut self, at: usize) {
+        let node = &mut self.nodes[at];
+        node.life += 1;
+        node.client = client(self.frames);
+        node.tick_at = None;
+        node.lives.clear();
+        node.kept.clear();
+        node.answers.clear();
+        self.watch(at);
+    }
+
+    /// The answers to a node since the last call.
+    pub(crate) fn take_answers(&mut self, at: usize) -> Vec<StoreEvent> {
+        std::mem::take(&mut self.nodes[at].answers)
+    }
+
+    /// Returns true if the node knows that the session is alive now.
+    pub(crate) fn is_alive(&self, at: usize, session: SessionId) -> bool {
+        let until = self.nodes[at].lives.get(&session);
+        until.is_some_and(|&it| self.clock(at) < it)
+    }
+
     fn clock(&self, at: usize) -> Time {
         Time(Span::millis(self.now * self.nodes[at].speed / 100).0)
     }
@@ -132,7 +168,7 @@ impl World {
     /// Another node leads, or the same one again. It has applied all that was decided.
     fn elect(&mut self) {
         let me = Member::new(1 + self.choices.below(3), 0);
-        let leader = StoreLeader::new(me, Span::millis(TICK), 400);
+        let leader = StoreLeader::new(me, Span::millis(TICK), self.frames);
         if self.leaders.len() > 2 {
             self.leaders.remove(0);
         }
@@ -164,7 +200,6 @@ impl World {
                 LeaderEffect::Read(read) => self.leaders[at].reads.push(read),
                 LeaderEffect::Answer { to, answer } => {
                     if (1..=NODES).contains(&(to.id.0 - 10)) {
-                        let to = (to.id.0 - 11) as usize;
                         self.send(Message::Answer(to, answer));
                     }
                 }
@@ -197,7 +232,7 @@ impl World {
         self.messages.push((at, message));
     }
 
-    fn command(&mut self, at: usize, command: StoreCommand) {
+    pub(crate) fn command(&mut self, at: usize, command: StoreCommand) {
         let mut out = Vec::new();
         let now = self.clock(at);
         let taken = self.nodes[at]
@@ -207,10 +242,12 @@ impl World {
         self.on_client(at, out);
     }
 
-    fn change(&mut self, at: usize, operation: Operation) {
+    /// Returns the ticket of the change.
+    pub(crate) fn change(&mut self, at: usize, operation: Operation) -> u64 {
         self.nodes[at].ticket += 1;
         let ticket = self.nodes[at].ticket;
         self.command(at, StoreCommand::Change { ticket, operation });
+        ticket
     }
 
     fn watch(&mut self, at: usize) {
@@ -232,7 +269,10 @@ impl World {
     fn on_client(&mut self, at: usize, effects: Vec<ClientEffect>) {
         for effect in effects {
             match effect {
-                ClientEffect::Ask { request, .. } => self.send(Message::Request(at, request)),
+                ClientEffect::Ask { request, .. } => {
+                    let from = member(at, self.nodes[at].life);
+                    self.send(Message::Request(from, request));
+                }
                 ClientEffect::Arm { after, .. } => {
                     let after = after.0 / Span::millis(1).0 + self.choices.below(100);
                     self.nodes[at].tick_at = Some(self.now + after);
@@ -244,6 +284,11 @@ impl World {
 
     fn on_event(&mut self, at: usize, event: StoreEvent) {
         let node = &mut self.nodes[at];
+        if let StoreEvent::Changed { .. } | StoreEvent::Found { .. } | StoreEvent::Listed { .. } =
+            event
+        {
+            node.answers.push(event.clone());
+        }
         match event {
             StoreEvent::Changed {
                 stored: Stored::Begun { session },
@@ -361,7 +406,8 @@ impl World {
         let (due, later): (Vec<_>, _) = messages.into_iter().partition(|it| it.0 <= now);
         self.messages = later;
         for (_, message) in due {
-            let (Message::Request(node, _) | Message::Answer(node, _)) = message;
+            let (Message::Request(life, _) | Message::Answer(life, _)) = message;
+            let node = (life.id.0 - 11) as usize;
             if self.away.0 == node && now < self.away.1 {
                 continue;
             }
@@ -373,19 +419,21 @@ impl World {
                         true => self.choices.below(last + 1),
                         false => last,
                     } as usize;
-                    let from = Member::new(from as u64 + 11, 0);
                     let led = &mut self.leaders[at];
                     let mut out = Vec::new();
                     led.leader.on_asked(&led.state, from, request, &mut out);
                     self.carry_out(at, out);
                 }
-                Message::Answer(to, answer) => {
+                Message::Answer(_, answer) => {
+                    if life != member(node, self.nodes[node].life) {
+                        continue; // That life has ended.
+                    }
                     let mut out = Vec::new();
-                    let clock = self.clock(to);
-                    self.nodes[to]
+                    let clock = self.clock(node);
+                    self.nodes[node]
                         .client
                         .on_answered(clock, MAP, answer, &mut out);
-                    self.on_client(to, out);
+                    self.on_client(node, out);
                 }
             }
         }
@@ -457,6 +505,32 @@ impl World {
         Operation::Transact(transaction)
     }
 
+    /// A fault beside those of messages: leaders change, former ones are behind, a node is cut off or restarts.
+    /// Returns the node that restarted.
+    pub(crate) fn fail(&mut self) -> Option<usize> {
+        let at = self.choices.below(NODES) as usize;
+        match self.choices.below(60) {
+            0..3 if self.is_hasty || self.choices.percent(15) => self.elect(),
+            3..6 => {
+                let behind = self.choices.below(self.leaders.len() as u64) as usize;
+                self.follow(behind);
+            }
+            6 => self.away = (at, self.now + self.choices.below(5_000)),
+            7 if self.choices.percent(50) => {
+                self.restart(at);
+                return Some(at);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The present leader stays, and messages get through.
+    pub(crate) fn calm(&mut self) {
+        self.loss = 0;
+        self.leaders.drain(..self.leaders.len() - 1);
+    }
+
     fn act(&mut self) {
         let at = self.choices.below(NODES) as usize;
         match self.choices.below(30) {
@@ -509,7 +583,7 @@ impl World {
         }
     }
 
-    fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         self.now += STEP;
         self.deliver();
         self.tick();
@@ -536,9 +610,7 @@ impl World {
             self.act();
             self.step();
         }
-        // Calm: the present leader stays.
-        self.loss = 0;
-        self.leaders.drain(..self.leaders.len() - 1);
+        self.calm();
         for _ in 0..900 {
             self.step();
             self.decide();
@@ -552,6 +624,11 @@ impl World {
             assert!(Some(&node.mirror) == latest, "at the end");
         }
     }
+}
+
+fn client(frames: u16) -> StoreClient {
+    let config = StoreConfig::new().with_resend(Span::millis(TICK));
+    StoreClient::new(config, frames)
 }
 
 /// The command that ended the session.
@@ -568,7 +645,7 @@ fn ended_by(log: &[Change], session: SessionId) -> Change {
 fn sessions_live_as_long_as_nodes_know_and_watches_miss_nothing() {
     let mut totals = Totals::default();
     random(seeds(60), |choices| {
-        let mut world = World::new(choices);
+        let mut world = World::new(choices, 400);
         world.run();
         let of = world.totals;
         totals.sessions += of.sessions;

@@ -15,9 +15,9 @@ const TTL: Span = Span::secs(5);
 
 /// The model: it makes a transaction in a copy, and has no limits.
 #[derive(Clone, Debug, Default)]
-struct Model {
+pub(crate) struct Model {
     version: u64,
-    entries: BTreeMap<String, Entry>,
+    pub(crate) entries: BTreeMap<String, Entry>,
     /// The sessions, with the time that is left and the number of renewals.
     sessions: BTreeMap<SessionId, (Span, u32)>,
     answers: BTreeMap<(Member, u64), Stored>,
@@ -96,7 +96,7 @@ impl Model {
         self.version += u64::from(self.entries.len() < before);
     }
 
-    fn operate(&mut self, by: Member, number: u64, operation: &Operation) -> Stored {
+    pub(crate) fn operate(&mut self, by: Member, number: u64, operation: &Operation) -> Stored {
         match operation {
             Operation::Set {
                 key,
