@@ -52,8 +52,7 @@ pub struct Candidate {
 /// Leads until it is dropped or hands over, its node leaves, or its session ends.
 #[derive(Debug)]
 pub struct Leadership<'a> {
-    map: Map<'a>,
-    place: Key,
+    election: PriorityElection<'a>,
     session: Session,
     token: Token,
 }
@@ -161,8 +160,7 @@ impl<'a> PriorityElection<'a> {
     fn leads(&self, version: u64, session: Session) -> Leadership<'a> {
         let map = self.map.group();
         Leadership {
-            map: self.map,
-            place: self.place(),
+            election: self.clone(),
             session,
             token: Token { map, version },
         }
@@ -211,21 +209,24 @@ impl Leadership<'_> {
         self.session.lapsed().await;
     }
 
-    /// Hands over to this candidate, which leads from then on, before all others. Where it waits no longer, nothing
-    /// has changed, and the leadership is returned. A dropped future resigns, or has handed over.
+    /// Hands over to this candidate, which leads from then on, before all others. Where it waits no longer, or in
+    /// another election, nothing has changed, and the leadership is returned. A dropped future resigns, or has handed over.
     ///
     /// # Errors
     /// As [`Map::put`]: the candidate leads, or this one has resigned.
     pub async fn hand_over(self, to: &Candidate) -> Result<Option<Self>, Error> {
-        let Some(next) = to.entry.session else {
+        let PriorityElection { map, prefix, .. } = &self.election;
+        let next = to.entry.session;
+        let Some(next) = next.filter(|_| rank(prefix, &to.key).is_some()) else {
             return Ok(Some(self));
         };
+        let place = self.election.place();
         let change = Transaction::new()
-            .when(&*self.place, Expected::Version(self.token.version))
+            .when(&*place, Expected::Version(self.token.version))
             .when(&*to.key, Expected::Version(to.entry.version))
-            .put_owned(&*self.place, to.value(), next)
+            .put_owned(place, to.value(), next)
             .remove(&*to.key);
-        let stored = self.map.transact(change).await?;
+        let stored = map.transact(change).await?;
         if let Stored::Mismatch { .. } | Stored::NoSession = stored {
             return Ok(Some(self));
         }

@@ -101,6 +101,15 @@ async fn a_leader_hands_over_to_a_candidate_that_waits_and_leads_on_where_it_has
     has_entries(&nodes[0], "elections", PREFIX, 0).await;
     let leads = soon(leads.hand_over(&waiting[0])).await.unwrap().unwrap();
     assert!(leads.is_leader());
+    // And one of another election.
+    let others = PriorityElection::new(nodes[1].map("elections"), "light", TTL);
+    let light = soon(others.campaign(1, b"light")).await.unwrap();
+    let mut waits = Box::pin(others.campaign(2, b"next light"));
+    assert!(timeout(MOMENT, &mut waits).await.is_err());
+    let waiting = soon(others.candidates()).await.unwrap();
+    let leads = soon(leads.hand_over(&waiting[0])).await.unwrap().unwrap();
+    assert_eq!(soon(others.candidates()).await, Ok(waiting));
+    assert!(light.is_leader());
     drop(leads);
     let next = soon(elections[1].campaign(9, b"next")).await.unwrap();
     // It leads alone: what was handed over has not come back.
