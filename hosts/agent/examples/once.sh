@@ -20,9 +20,12 @@ if [ "$version" != 0 ]; then
     fi
 fi
 status=0
-"$agent" map cas cron "$job" "$version" "$occurrence" >/dev/null || status=$?
+why=$("$agent" map cas cron "$job" "$version" "$occurrence" 2>&1) || status=$?
 case $status in
 0) exec "$@" ;;
 3) exit 0 ;; # Another host was faster.
-*) exit "$status" ;;
+*)
+    echo "$why" >&2
+    exit "$status"
+    ;;
 esac

@@ -38,15 +38,15 @@ impl Founders {
         Self { ids, failures }
     }
 
-    /// The first site. A node that is not among its nodes waits until a leader has added it.
-    pub(crate) fn site(&self) -> Result<Site, ConfigError> {
+    /// The first site; for another node a later one with that node, which waits until a leader has added it.
+    pub(crate) fn site(&self, me: NodeId) -> Result<Site, ConfigError> {
         let selection = Selection::new().with_failures(self.failures);
-        Site::new(
-            selection,
-            self.ids.iter().map(|id| node(NodeId(*id))),
-            [],
-            1,
-        )
+        let nodes = self.ids.iter().map(|id| node(NodeId(*id)));
+        let first = Site::new(selection, nodes, [], 1)?;
+        match self.ids.contains(&me.0) {
+            true => Ok(first),
+            false => first.with_generation(1).with_node(node(me)),
+        }
     }
 
     fn text(&self) -> String {
@@ -100,12 +100,12 @@ pub(crate) async fn grow(node: &Handle, founders: &Founders, log: &Log) -> Infal
             let was_removed = site.former_nodes().contains(&id);
             it.status.is_live() && !is_known && !was_removed && founders.are_of(it)
         };
-        let new: Vec<NodeId> = state
-            .members
-            .iter()
-            .filter(is_new)
-            .map(|it| it.member.id)
-            .collect();
+        let new = state.members.iter().filter(is_new);
+        let mut new: Vec<NodeId> = new.map(|it| it.member.id).collect();
+        if site.generation() == 0 {
+            // Each of them began with a site of generation 1 that has itself alone: with a later one it follows.
+            new.truncate(1);
+        }
         if new.is_empty() {
             continue;
         }

@@ -1,11 +1,13 @@
 //! Runs an agent until a signal or a request has it leave.
 
+use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use sd_notify::NotifyState;
 use selvedge_http::{Access, Page, Server, Token};
 use selvedge_udp::seal::{Seal, read_key_file};
 use selvedge_udp::selvedge::core::Delta;
@@ -79,10 +81,12 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
         bound.addresses()
     ));
     let _socket = bound.serve(access, router(api.clone(), page.clone()), &page)?;
+    notify(&[NotifyState::Ready]);
     let grows = growth::grow(node, &founders, &log);
     let mut events = node.events_from_oldest();
     tokio::select! {
         never = grows => match never {},
+        never = reports_that_it_lives() => match never {},
         failure = follow(&mut events, &log) => {
             if !api.is_leaving() {
                 return Err(failure);
@@ -95,6 +99,7 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
         _ = terminate.recv() => {}
     }
     log.line("leaving the mesh; Ctrl-C again to exit at once".into());
+    notify(&[NotifyState::Stopping]);
     let leaves = async {
         api.end_holds().await;
         node.leave().await
@@ -105,6 +110,23 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
         _ = terminate.recv() => {}
     }
     Ok(())
+}
+
+/// Reports to systemd, where that has started the agent.
+fn notify(states: &[NotifyState<'_>]) {
+    // Without systemd there is no one to report to.
+    sd_notify::notify(states).ok();
+}
+
+/// Has the watchdog of systemd know that the thread of the node goes on.
+async fn reports_that_it_lives() -> Infallible {
+    let Some(limit) = sd_notify::watchdog_enabled() else {
+        return core::future::pending().await;
+    };
+    loop {
+        notify(&[NotifyState::Watchdog]);
+        sleep(limit / 3).await;
+    }
 }
 
 /// Writes the node's news to the log until it stops.
@@ -175,7 +197,7 @@ async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Failur
     }
     let maps = StoreConfig::new().with_pending(1_024);
     let config = kgroup::Config::new().with_maps(maps);
-    let coordination = Coordination::new(founders.site()?).with_config(config);
+    let coordination = Coordination::new(founders.site(id)?).with_config(config);
     let period = Span::millis(settings.period.unwrap_or(1_000));
     let membership = Config::default()
         .with_period(period)

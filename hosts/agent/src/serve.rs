@@ -115,7 +115,7 @@ fn bind(path: &Path) -> Result<(UnixListener, Socket), Failure> {
         fs::remove_file(path).map_err(failed)?;
     }
     // Not even for a moment may others open it.
-    let before = umask(Mode::RWXG | Mode::RWXO);
+    let before = umask(Mode::XUSR | Mode::RWXG | Mode::RWXO);
     let listener = UnixListener::bind(path);
     umask(before);
     let listener = listener.map_err(failed)?;

@@ -95,23 +95,25 @@ impl Mesh {
         {
             command.env_remove(name);
         }
-        let failures = if self.founders.contains(',') {
-            "1"
-        } else {
-            "0"
+        // A test gives others.
+        let founders = match more.contains(&"--founders") {
+            true => "",
+            false => &*self.founders,
         };
+        let failures = if founders.contains(',') { "1" } else { "0" };
         command
             .args(["run", "--plain", "--period", "200"])
             .args(["--id", &id.to_string()])
             .args(["--listen", &listen.to_string()])
             .args(["--http", "127.0.0.1:0"])
-            .args(["--founders", &self.founders])
-            .args(["--failures", failures])
             .args([
                 "--state".as_ref(),
                 self.dir.join(id.to_string()).as_os_str(),
             ])
             .args(more);
+        if !founders.is_empty() {
+            command.args(["--founders", founders, "--failures", failures]);
+        }
         if let Some(seed) = self.agents.iter().find(|it| it.listen != listen) {
             command.args(["--join", &seed.listen.to_string()]);
         }
