@@ -56,8 +56,9 @@ struct Limit(Duration);
 impl Agent {
     /// The longest answer and the longest event, in bytes. A longer one is [`Error::TooLong`].
     pub const LONGEST: usize = 4 << 20;
-    /// The time that an answer may take beyond the [wait](Self::with_wait) of its request.
-    pub const GRACE: Duration = Duration::from_secs(10);
+    /// The time that an answer may take beyond the [wait](Self::with_wait) of its request: an agent that has just
+    /// started waits up to 10 s for its place in the mesh, and takes a wait of 0 for 10 s where it needs answers.
+    pub const GRACE: Duration = Duration::from_secs(30);
 
     /// The agent at `http://HOST:PORT` or `unix:/PATH`. Nothing is sent before the first call.
     ///
@@ -85,8 +86,9 @@ impl Agent {
         })
     }
 
-    /// Sets the time that the agent waits for the mesh, for a lock or for an item: from 0, which is one
-    /// attempt at a lock, a permit, a place in an election or an item, to an hour; 10 s at first. When it is over, the call returns [`Kind::Timeout`](crate::Kind::Timeout).
+    /// Sets the time that the agent waits for the mesh, for a lock or for an item: up to an hour; 10 s at first. 0 is
+    /// one attempt at a lock or an item, and is refused for permits, elections and barriers. When the time is over, the
+    /// call returns [`Kind::Timeout`](crate::Kind::Timeout).
     #[must_use]
     pub fn with_wait(self, wait: Duration) -> Self {
         Self { wait, ..self }
@@ -210,7 +212,7 @@ impl Call<'_> {
         Limit(self.agent.wait.saturating_add(Agent::GRACE))
     }
 
-    /// Sends it; the answer is no refusal.
+    /// Sends it. A refusal is an error.
     async fn send(self) -> Result<Answer, Error> {
         let place = Arc::clone(&self.agent.place);
         let wait = text_of(self.agent.wait);
@@ -256,5 +258,5 @@ fn text_of(time: Duration) -> String {
 
 pub(crate) fn parse<T: DeserializeOwned>(json: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(json)
-        .map_err(|it| Error::Misbehaviour(format!("an answer that is none of the API ({it})")))
+        .map_err(|it| Error::Misbehaviour(format!("the answer is invalid in this API ({it})")))
 }

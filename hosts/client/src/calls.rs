@@ -33,7 +33,7 @@ impl Agent {
         self.call(Method::GET, &["leader"]).value().await
     }
 
-    /// Reports the present members and the leader, then each change and each message.
+    /// Reports each present member first, then the leader, then each change and each message.
     pub async fn monitor(&self) -> Result<Events<MeshEvent>, Error> {
         let stream = self.call(Method::GET, &["monitor"]).stream().await?;
         Ok(Events::new(stream, mesh_event))
@@ -48,6 +48,12 @@ impl Agent {
     pub async fn confirm(&self, member: u64) -> Result<(), Error> {
         let parts = ["members", &member.to_string(), "confirm"];
         self.call(Method::POST, &parts).done().await
+    }
+
+    /// Adds a node to the nodes that hold maps.
+    pub async fn add_node(&self, node: u64) -> Result<(), Error> {
+        let call = self.call(Method::POST, &["nodes", &node.to_string(), "add"]);
+        call.done().await
     }
 
     /// Removes a node from the nodes that hold maps.
@@ -112,7 +118,7 @@ impl Agent {
         }))
     }
 
-    /// Lists an address of a service until the hold ends. The instance has the agent's number unless one is given.
+    /// Lists an address of a service until the hold ends. The instance has a random number unless one is given.
     pub async fn register(
         &self,
         service: &str,
@@ -187,7 +193,7 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
     #[derive(Deserialize)]
     struct Message {
         name: String,
-        from: Option<u64>,
+        from: u64,
         #[serde(flatten)]
         value: Value,
     }

@@ -116,10 +116,10 @@ async fn converse(
     })
 }
 
-/// Bytes that are no HTTP are a misbehaviour, and all else is a connection that ended.
+/// Bytes that are invalid in HTTP are a misbehaviour, and all else is a connection that ended.
 fn of_hyper(error: hyper::Error) -> Error {
     match error.is_parse() {
-        true => Error::Misbehaviour(format!("the answer is no HTTP ({error})")),
+        true => Error::Misbehaviour(format!("the answer is invalid HTTP ({error})")),
         false => Error::lost(error),
     }
 }

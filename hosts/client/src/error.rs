@@ -13,8 +13,8 @@ const PLAIN: usize = 300;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no address of an agent. Nothing was sent.
-    #[error("{0:?} is no address of an agent: write http://HOST:PORT or unix:/PATH")]
+    /// The text is an invalid address of an agent. Nothing was sent.
+    #[error("{0:?} is an invalid address of an agent: write http://HOST:PORT or unix:/PATH")]
     Address(String),
     /// The token cannot be in a header. Nothing was sent.
     #[error("the token has characters that HTTP has not: use visible ASCII characters")]
@@ -63,8 +63,10 @@ pub enum Kind {
     Unauthorized,
     /// The agent does not permit it.
     Forbidden,
-    /// There is no such entry, hold, member or path.
+    /// There is no such entry, hold or member.
     NotFound,
+    /// The agent has no such path: it is of another version.
+    NoPath,
     /// The wait was over: a lock is taken, a queue is empty, or the mesh did not answer.
     Timeout,
     /// A comparison failed: the entry has another version.

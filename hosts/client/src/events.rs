@@ -10,7 +10,7 @@ use crate::{Agent, Error};
 
 /// Reports of an agent, until the connection ends. Dropping it ends them.
 ///
-/// Its agent sends a comment each 5 s, but a silent agent is no error here: a program that must notice it
+/// Its agent sends a comment each 5 s, but its silence is not an error here: a program that must notice it
 /// gives [`next`](Self::next) a time limit.
 pub struct Events<T> {
     stream: Stream,
@@ -78,9 +78,7 @@ impl Stream {
     pub(crate) fn new(answer: Answer) -> Result<Self, Error> {
         let kind = answer.headers.get(CONTENT_TYPE);
         if !kind.is_some_and(|it| it.as_bytes().starts_with(EVENTS.as_bytes())) {
-            return Err(Error::Misbehaviour(
-                "an answer that has no events".to_owned(),
-            ));
+            return Err(Error::Misbehaviour("an answer without events".to_owned()));
         }
         let lines = Lines::default();
         Ok(Self { answer, lines })

@@ -1,14 +1,16 @@
 //! Locks and the like, kept by a connection.
 
-use core::time::Duration;
+use std::sync::Arc;
+use std::time::Duration;
 
 use hyper::Method;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout_at;
 
 use crate::agent::parse;
 use crate::events::Stream;
+use crate::standing::{self, Standing};
 use crate::{Agent, Error, HoldInfo, Token};
 
 /// The shortest wait for the answer to a release.
@@ -16,30 +18,29 @@ const RELEASE: Duration = Duration::from_secs(10);
 
 /// A lock, a permit, a place in an election or the like, until it is dropped or ends.
 ///
-/// It lapses when it may have ended: another program may hold it now. A hold that has lapsed may be
+/// It lapses when it may have ended: another program may hold it soon. A hold that has lapsed may be
 /// [held](Self::is_held) again; an ended hold is never.
+///
+/// A task asks the agent each quarter of the time to live, at least 250 ms apart, for which time it certainly is
+/// held, and counts this time from the moment when it sent the request. Time for which the host is suspended does not
+/// count on every system, as on Linux: after it, only the [token](Self::token) protects.
 #[derive(Debug)]
 pub struct Hold {
     agent: Agent,
     info: HoldInfo,
-    state: watch::Receiver<State>,
+    standing: watch::Receiver<Standing>,
     /// The task that reads the events: aborted on drop, and then the connection is closed.
-    _follows: JoinSet<()>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Held,
-    /// It may have ended.
-    Lapsed,
-    Ended,
+    follows: JoinSet<()>,
+    /// The task that extends it.
+    extends: JoinSet<()>,
 }
 
 impl Hold {
-    /// The shortest silence of an agent after which a hold ends: an agent sends a byte at least each 5 s.
+    /// The shortest silence of an agent after which a hold ends: an agent sends a byte at least each 5 s. It lapses
+    /// earlier.
     pub const SILENCE: Duration = Duration::from_secs(10);
 
-    /// Awaits the event that it is held, and follows its state from then on.
+    /// Awaits the event that it is held, and follows its standing from then on.
     pub(crate) async fn begin(agent: Agent, mut stream: Stream) -> Result<Self, Error> {
         let event = stream.next().await?;
         if event.name != "held" {
@@ -47,14 +48,24 @@ impl Hold {
             return Err(Error::Misbehaviour(text));
         }
         let info: HoldInfo = parse(&event.data)?;
-        let (sender, state) = watch::channel(State::Held);
-        let mut follows = JoinSet::new();
-        follows.spawn(follow(stream, sender, Duration::from_millis(info.ttl_ms)));
+        let (sender, standing) = watch::channel(Standing::new(&info));
+        let wakes = Arc::<Notify>::default();
+        let (mut follows, mut extends) = (JoinSet::new(), JoinSet::new());
+        // The event may have been on its way for long: the first request is sent at once.
+        extends.spawn(standing::extend(
+            agent.clone(),
+            info.clone(),
+            sender.clone(),
+            Arc::clone(&wakes),
+        ));
+        let ttl = Duration::from_millis(info.ttl_ms);
+        follows.spawn(standing::follow(stream, ttl, sender, wakes));
         Ok(Self {
             agent,
             info,
-            state,
-            _follows: follows,
+            standing,
+            follows,
+            extends,
         })
     }
 
@@ -64,10 +75,20 @@ impl Hold {
     /// # Errors
     /// [`Kind::NotFound`](crate::Kind::NotFound) when it had ended before; as any call.
     pub async fn release(self) -> Result<(), Error> {
-        // The wait of one attempt to get it is no wait for its end.
-        let wait = self.agent.wait().max(RELEASE);
-        let agent = self.agent.clone().with_wait(wait);
-        agent.end_hold(&self.info.hold).await
+        let Self {
+            agent,
+            info,
+            standing: _,
+            follows,
+            extends,
+        } = self;
+        drop(extends);
+        // One attempt to get it has the wait 0, which is too short for its end.
+        let wait = agent.wait().max(RELEASE);
+        let released = agent.with_wait(wait).end_hold(&info.hold).await;
+        // The connection is open until here: without it, the agent ends the hold and has no answer.
+        drop(follows);
+        released
     }
 
     /// The number that a resource checks; a later holder has a greater one. `None` for a kind without tokens.
@@ -88,26 +109,32 @@ impl Hold {
         &self.info
     }
 
-    /// False once it may have ended, as far as this process has received.
+    /// True if it certainly is held, by the clock of this process. Needs no task.
     #[must_use]
     pub fn is_held(&self) -> bool {
-        *self.state.borrow() == State::Held
+        self.standing.borrow().is_held()
     }
 
     /// Waits until it may have ended.
     pub async fn lapsed(&self) {
-        self.until(|state| state != State::Held).await;
+        let mut standing = self.standing.clone();
+        loop {
+            let seen = *standing.borrow_and_update();
+            if !seen.is_held() {
+                return;
+            }
+            // An inner error: the tasks have ended, and so has the hold.
+            if let Ok(Err(_)) = timeout_at(seen.until, standing.changed()).await {
+                return;
+            }
+        }
     }
 
     /// Waits until it has ended.
     pub async fn ended(&self) {
-        self.until(|state| state == State::Ended).await;
-    }
-
-    async fn until(&self, is_so: impl Fn(State) -> bool) {
-        let mut state = self.state.clone();
-        // An error: the task has ended, and so has the hold.
-        state.wait_for(|state| is_so(*state)).await.ok();
+        let mut standing = self.standing.clone();
+        // An error: the tasks have ended, and so has the hold.
+        standing.wait_for(Standing::has_ended).await.ok();
     }
 }
 
@@ -127,37 +154,9 @@ impl Agent {
     pub async fn end_hold(&self, hold: &str) -> Result<(), Error> {
         self.call(Method::DELETE, &["holds", hold]).done().await
     }
-}
 
-/// Reports the states of a hold until it has ended.
-async fn follow(stream: Stream, state: watch::Sender<State>, ttl: Duration) {
-    if read(stream, &state, ttl.max(Hold::SILENCE)).await.is_err() {
-        // The connection is closed. An agent that is alive releases the hold now; without one, its session ends
-        // after its time to live.
-        state.send_replace(State::Lapsed);
-        sleep(ttl).await;
-    }
-    state.send_replace(State::Ended);
-}
-
-/// Reads events until the hold has ended, or the agent is silent.
-async fn read(
-    mut stream: Stream,
-    state: &watch::Sender<State>,
-    silence: Duration,
-) -> Result<(), Error> {
-    loop {
-        while let Some(event) = stream.ready()? {
-            match &*event.name {
-                "lapsed" => state.send_replace(State::Lapsed),
-                "alive" => state.send_replace(State::Held),
-                "ended" => return Ok(()),
-                _ => continue,
-            };
-        }
-        match timeout(silence, stream.read()).await {
-            Ok(read) => read?,
-            Err(_) => return Ok(()),
-        }
+    /// Extends a hold by its time to live.
+    pub(crate) async fn extend_hold(&self, hold: &str) -> Result<HoldInfo, Error> {
+        self.call(Method::PUT, &["holds", hold]).value().await
     }
 }

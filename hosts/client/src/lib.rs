@@ -33,18 +33,19 @@
 //!
 //! | promise | assumption |
 //! |---|---|
-//! | a [`Hold`] that its agent released, or that lost its session in the mesh, lapses | its runtime runs tasks; the agent reports it |
+//! | a [`Hold`] lapses before the mesh gives it to another program, also while its agent is stopped | the host is not suspended: that time does not count on every system; clocks differ by less than an eighth in speed |
+//! | it lapses when its agent reports that it was released or lost its session in the mesh | its runtime runs tasks |
 //! | it lapses as soon as its connection breaks, and has ended its time to live later | the system closes the connections of a process that ends |
-//! | it ends when its agent was silent for its time to live, and at least for [`Hold::SILENCE`] | the process was not suspended meanwhile: time that a host sleeps does not count |
+//! | it ends when its agent was silent for its time to live, and at least for [`Hold::SILENCE`] | as for the lapse |
 //! | a dropped hold ends | the agent sees that the connection is closed; else its time to live after |
 //! | a call ends: with an answer, or an [`Error`] at most [`Agent::GRACE`] after its [wait](Agent::with_wait) | |
 //! | an answer of any bytes is a value or an error, and takes bounded memory: [`Agent::LONGEST`] bytes for an answer or an event | |
 //! | [`Error::Unreachable`] and [`Error::Refused`] of another kind than [`Timeout`](Kind::Timeout) and [`Unavailable`](Kind::Unavailable): nothing was changed; else it may have been | the agent's own promise |
 //! | the token is in no `Debug` text | |
 //!
-//! A hold reports late: between the moment in which the mesh gives a lock to another program and
-//! [`lapsed`](Hold::lapsed) there may be a pause of the process, of any length. A resource that must not be used by two
-//! checks [`Hold::token`]: tokens of one map grow from holder to holder.
+//! A program may use a hold late: between a look at [`is_held`](Hold::is_held) and the use there may be a pause of
+//! the process, of any length, or a suspended host. A resource that must not be used by two checks [`Hold::token`]:
+//! tokens of one map grow from holder to holder.
 //!
 //! Without TLS: an agent on another host is reached through a tunnel. Every call has a connection of its own, and a
 //! task of the runtime of tokio on which it is made.
@@ -64,6 +65,7 @@ mod error;
 mod events;
 mod hold;
 mod map;
+mod standing;
 mod types;
 
 pub use self::agent::Agent;

@@ -22,7 +22,7 @@ pub struct Map<'a> {
 pub struct Listing {
     /// The entries.
     pub entries: Vec<Entry>,
-    /// The version of the map from which they are.
+    /// The version of the map from which they are; of a list in several parts, that of the first part.
     pub version: u64,
     /// False if others come after the last one.
     pub is_last: bool,
@@ -33,14 +33,14 @@ pub struct Listing {
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MapEvent {
-    /// Changes of one version, done at once.
+    /// Changes of one version or of several: of each entry the last change.
     Changed {
-        /// The version.
+        /// The last version.
         version: u64,
-        /// The changes.
+        /// The changes, each with its own version.
         changes: Vec<Change>,
     },
-    /// Changes are missing here: list the entries again.
+    /// Changes are missing here: forget all entries. All present ones follow.
     Compacted,
 }
 
@@ -184,9 +184,9 @@ impl<'a> Map<'a> {
         call.value().await
     }
 
-    /// Lists all entries with keys of this prefix, as one request. The version is that of the first part: a
-    /// [watch](Self::watch) since then reports all changes that the list may lack.
-    /// [`Error::TooLong`] above [`Agent::LONGEST`] bytes: [`list`](Self::list) them in parts.
+    /// Lists all entries with keys of this prefix, as one request. The agent reads them in parts, which may be of
+    /// different moments. The version is that of the first part: a [watch](Self::watch) since then reports all changes
+    /// that the list may lack. [`Error::TooLong`] above [`Agent::LONGEST`] bytes: [`list`](Self::list) them in parts.
     pub async fn list_all(self, prefix: &str) -> Result<Listing, Error> {
         let call = self.call(Method::GET, "entries");
         call.query("prefix", prefix)
@@ -195,8 +195,9 @@ impl<'a> Map<'a> {
             .await
     }
 
-    /// Reports changes of entries with keys of this prefix: after the version `since`, as of a [`Listing`]. Without one,
-    /// it reports all present entries first, if there are some.
+    /// Reports changes of entries with keys of this prefix: after the version `since`, as of a [`Listing`]. `None`
+    /// begins at version 0: all present entries come first, if there are some. After [`MapEvent::Compacted`] all
+    /// present entries follow, and others must be forgotten.
     pub async fn watch(self, prefix: &str, since: Option<u64>) -> Result<Events<MapEvent>, Error> {
         let call = self.call(Method::GET, "watch").query("prefix", prefix);
         let stream = call.maybe("since", since).stream().await?;

@@ -77,7 +77,7 @@ pub struct Leader {
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MeshEvent {
-    /// A member is new or has changed.
+    /// A member is new or has changed; at first, each present member.
     Member(Member),
     /// The mesh has another leader, or has none.
     Leader(Option<Leader>),
@@ -86,7 +86,7 @@ pub enum MeshEvent {
         /// Its name.
         name: String,
         /// The number of its sender.
-        from: Option<u64>,
+        from: u64,
         /// Its content.
         #[serde(flatten)]
         value: Value,
@@ -148,6 +148,10 @@ pub struct HoldInfo {
     pub ttl_ms: u64,
     /// True if it is held, as far as the agent has received.
     pub is_held: bool,
+    /// The time for which it certainly is held from the moment when the agent answered, in milliseconds: at most
+    /// seven eighths of its time to live, and 0 if it may have ended.
+    #[serde(default)]
+    pub alive_for_ms: u64,
 }
 
 /// The leader of an election.

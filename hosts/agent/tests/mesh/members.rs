@@ -70,10 +70,7 @@ async fn monitors_report_messages_tags_and_members_that_leave() {
     while !(message && tagged && left) {
         match soon(monitor.next()).await.unwrap() {
             MeshEvent::Message { name, from, value } => {
-                assert_eq!(
-                    (&*name, from, value.as_text()),
-                    ("alarm", Some(1), Some("fire"))
-                );
+                assert_eq!((&*name, from, value.as_text()), ("alarm", 1, Some("fire")));
                 message = true;
             }
             MeshEvent::Member(it) if it.id == 1 => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use selvedge_client::{
-    Agent, Elected, Entry, Info, Instance, Leader, MapEvent, Member, MeshEvent, Status, Step,
+    Agent, Elected, Entry, Info, Instance, Kind, Leader, MapEvent, Member, MeshEvent, Status, Step,
     Token, Transaction, Value,
 };
 
@@ -73,6 +73,9 @@ async fn the_mesh() {
     agent.confirm(7).await.unwrap();
     assert_eq!(fake.request(), "POST /v1/members/7/confirm?wait=10000ms");
     fake.answers(200, "{}");
+    agent.add_node(8).await.unwrap();
+    assert_eq!(fake.request(), "POST /v1/nodes/8/add?wait=10000ms");
+    fake.answers(200, "{}");
     agent.remove_node(7).await.unwrap();
     assert_eq!(fake.request(), "POST /v1/nodes/7/remove?wait=10000ms");
     fake.answers(200, "{}");
@@ -110,7 +113,7 @@ async fn the_monitor() {
         monitor.next().await.unwrap(),
         MeshEvent::Leader(Some(leader))
     );
-    let (name, from, value) = ("n".to_owned(), Some(4), Value::from("v"));
+    let (name, from, value) = ("n".to_owned(), 4, Value::from("v"));
     assert_eq!(
         monitor.next().await.unwrap(),
         MeshEvent::Message { name, from, value }
@@ -128,6 +131,18 @@ async fn the_entries_of_a_map() {
     fake.answers(404, r#"{"error":"no entry","kind":"not_found"}"#);
     assert_eq!(map.get("a").await.unwrap(), None);
     fake.request();
+    // A path that the agent does not have is not an entry that is absent.
+    for (kind, expected) in [
+        ("no_path", Kind::NoPath),
+        ("of a later version", Kind::Other),
+    ] {
+        let text = format!(r#"{{"error":"use another agent","kind":"{kind}"}}"#);
+        fake.answers(404, text);
+        let error = map.get("a").await.unwrap_err();
+        assert_eq!(error.kind(), Some(expected));
+        assert_eq!(error.to_string(), "use another agent");
+        fake.request();
+    }
     fake.answers(200, r#"{"version":8}"#);
     assert_eq!(map.put("a", "v").await.unwrap(), 8);
     assert_eq!(fake.request(), "PUT /v1/maps/m/entries/a?wait=10000ms v");
@@ -343,9 +358,10 @@ async fn queues_counters_and_single_holds() {
     fake.answers(200, r#"{"value":-5}"#);
     assert_eq!(agent.add("c", -3).await.unwrap(), -5);
     assert_eq!(fake.request(), "POST /v1/counters/c?add=-3&wait=10000ms");
-    let json = r#"{"hold":"00ff","kind":"lock","name":"l","token":null,"session":"s","ttl_ms":5000,"is_held":false}"#;
+    let json = r#"{"hold":"00ff","kind":"lock","name":"l","token":null,"session":"s","ttl_ms":5000,"is_held":true,"alive_for_ms":4000}"#;
     fake.answers(200, json);
-    assert!(!agent.hold("00ff").await.unwrap().is_held);
+    let info = agent.hold("00ff").await.unwrap();
+    assert_eq!((info.is_held, info.alive_for_ms), (true, 4000));
     assert_eq!(fake.request(), "GET /v1/holds/00ff?wait=10000ms");
     fake.answers(200, "{}");
     agent.end_hold("00ff").await.unwrap();

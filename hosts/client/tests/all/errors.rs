@@ -35,6 +35,7 @@ async fn each_refusal_has_its_kind() {
         (401, "unauthorized", Kind::Unauthorized),
         (403, "forbidden", Kind::Forbidden),
         (404, "not_found", Kind::NotFound),
+        (404, "no_path", Kind::NoPath),
         (408, "timeout", Kind::Timeout),
         (409, "mismatch", Kind::Mismatch),
         (410, "session_over", Kind::SessionOver),
@@ -176,7 +177,7 @@ async fn an_agent_that_does_not_answer_is_silent() {
         .with_wait(Duration::from_secs(3));
     let error = agent.info().await.unwrap_err();
     assert!(
-        matches!(error, Error::Silent(limit) if limit == Duration::from_secs(13)),
+        matches!(error, Error::Silent(limit) if limit == Duration::from_secs(3) + Agent::GRACE),
         "{error:?}"
     );
 }
