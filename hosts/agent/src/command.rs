@@ -75,7 +75,12 @@ pub(crate) struct To<T: Args> {
     )]
     agent: String,
     /// A file with the token that the agent asks for
-    #[arg(long, value_name = "FILE", env = "SELVEDGE_TOKEN_FILE", global = true)]
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "SELVEDGE_AGENT_TOKEN_FILE",
+        global = true
+    )]
     token_file: Option<PathBuf>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Semaphore {
 pub(crate) struct Register {
     service: String,
     address: String,
-    /// The number of the instance; without it, the agent's
+    /// The number of the instance; without it, a random one
     #[arg(long, value_name = "N")]
     instance: Option<u64>,
     #[command(flatten)]
@@ -58,11 +58,12 @@ pub(crate) struct Register {
 struct Run {
     #[command(flatten)]
     ttl: Ttl,
-    /// The wait until it is held, up to 1h; 0s is one attempt. Without it, there is no limit. Status 124 when it is over
+    /// The wait until it is held, up to 1h; 0s is one attempt at a lock. Without it, there is no limit. Status 124 when it is over
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     wait: Option<Duration>,
-    /// The program. Its environment has `SELVEDGE_TOKEN=MAP:VERSION`. When the hold may be lost, it gets SIGTERM, after 5 s
-    /// SIGKILL, and the status is 75. A shell that is CMD ends alone: let it `exec` its last program
+    /// The program. Its environment has the fencing token, `SELVEDGE_FENCING_TOKEN=MAP:VERSION`. When the hold may be
+    /// lost, it gets SIGTERM, after an eighth of the TTL (from 100 ms to 5 s) SIGKILL, and the status is 75. SIGINT,
+    /// SIGTERM, SIGHUP and SIGQUIT are passed on. A shell that is CMD ends only itself: let it `exec` its last program
     #[arg(last = true, required = true, value_name = "CMD")]
     program: Vec<OsString>,
 }

@@ -61,7 +61,7 @@ enum Request {
         #[arg(long)]
         json: bool,
     },
-    /// Report all entries, and changes until it is interrupted
+    /// Report all present entries, then changes until it is interrupted
     Watch {
         map: String,
         /// Only keys that begin with it
@@ -174,7 +174,9 @@ async fn watch(
             MapEvent::Changed { changes, .. } => {
                 changes.iter().try_for_each(|it| output::line(&text(it)))?;
             }
-            MapEvent::Compacted => output::line("changes are missing here: list the entries")?,
+            MapEvent::Compacted => {
+                output::line("changes are missing here: all present entries follow")?;
+            }
             _ => {}
         }
     }

@@ -62,6 +62,11 @@ pub(crate) struct Nodes {
 
 #[derive(Debug, Subcommand)]
 enum NodesChange {
+    /// Add a node: it may hold maps
+    Add {
+        /// The node's number
+        id: u64,
+    },
     /// Remove a node: others hold its part
     Remove {
         /// The node's number
@@ -158,8 +163,10 @@ impl Ask for Tags {
 
 impl Ask for Nodes {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
-        let NodesChange::Remove { id } = self.change;
-        agent.remove_node(id).await?;
+        match self.change {
+            NodesChange::Add { id } => agent.add_node(id).await?,
+            NodesChange::Remove { id } => agent.remove_node(id).await?,
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

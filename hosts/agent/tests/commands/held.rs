@@ -8,15 +8,17 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::fake::{Fake, Sender};
-use crate::{command, run};
+use crate::{command, command_by, run};
 
 const HELD: &str = concat!(
     "event: held\n",
     r#"data: {"hold":"00ff","kind":"lock","name":"l","token":{"map":"0a","version":3},"#,
-    r#""session":"s1","ttl_ms":1000,"is_held":true}"#,
+    r#""session":"s1","ttl_ms":10000,"is_held":true,"alive_for_ms":8750}"#,
     "\n\n"
 );
 const ENDLESS: &str = "while :; do sleep 0.1; done";
+const TRAPS: &str =
+    "trap 'exit 8' INT; trap 'exit 9' TERM; trap 'exit 10' HUP; trap 'exit 11' QUIT; ";
 /// Far longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -42,11 +44,16 @@ struct Running {
 
 impl Running {
     async fn start(fake: &Fake, traps: &str, script: &str) -> Self {
+        let program = [env!("CARGO_BIN_EXE_selvedge-agent")];
+        Self::start_by(&program, fake, traps, script).await
+    }
+
+    /// The same, where another program starts the lock.
+    async fn start_by(program: &[&str], fake: &Fake, traps: &str, script: &str) -> Self {
         let events = held(fake);
         let script = format!("{traps}echo $$; {script}");
-        let mut lock = command(fake, &["lock", "l", "--", "sh", "-c", &script])
-            .spawn()
-            .unwrap();
+        let arguments = ["lock", "l", "--", "sh", "-c", &script];
+        let mut lock = command_by(program, fake, &arguments).spawn().unwrap();
         let mut output = BufReader::new(lock.stdout.take().unwrap());
         let mut script = String::new();
         timeout(PATIENCE, output.read_line(&mut script))
@@ -83,7 +90,7 @@ async fn the_status_of_the_program_is_passed_on_and_the_lock_released() {
     for (script, status) in [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)] {
         let events = held(&fake);
         fake.answers(200, "{}");
-        let script = format!("echo $SELVEDGE_TOKEN; {script}");
+        let script = format!("echo $SELVEDGE_FENCING_TOKEN$SELVEDGE_TOKEN; {script}");
         let (code, text, error) = run(&fake, &["lock", "l", "--", "sh", "-c", &script]).await;
         assert_eq!((code, &*text, &*error), (status, "0a:3\n", ""));
         assert_eq!(
@@ -137,22 +144,42 @@ async fn the_program_ends_when_the_agent_dies() {
 #[tokio::test]
 async fn the_program_ends_when_the_agent_is_silent() {
     let fake = Fake::start().await;
+    fake.extends(None);
     let running = Running::start(&fake, "", "exec sleep 600").await;
     assert!(!running.events.is_closed());
     assert_eq!(running.status().await, 75);
+    assert!(!fake.extended().is_empty());
 }
 
 #[tokio::test]
 async fn signals_are_passed_on() {
-    for (name, status) in [("INT", 8), ("TERM", 9)] {
+    for (name, status) in [("INT", 8), ("TERM", 9), ("HUP", 10), ("QUIT", 11)] {
         let fake = Fake::start().await;
-        let traps = "trap 'exit 8' INT; trap 'exit 9' TERM; ";
-        let running = Running::start(&fake, traps, ENDLESS).await;
+        // Not those that the environment of the tests ignores.
+        let program = [
+            "env",
+            "--default-signal",
+            env!("CARGO_BIN_EXE_selvedge-agent"),
+        ];
+        let running = Running::start_by(&program, &fake, TRAPS, ENDLESS).await;
         fake.answers(200, "{}");
         let lock = running.lock.id().unwrap().to_string();
         assert!(signal(&lock, name).await);
         assert_eq!(running.status().await, status);
     }
+}
+
+#[tokio::test]
+async fn a_signal_that_is_ignored_is_not_passed_on() {
+    let fake = Fake::start().await;
+    let program = ["nohup", env!("CARGO_BIN_EXE_selvedge-agent")];
+    let running = Running::start_by(&program, &fake, TRAPS, ENDLESS).await;
+    fake.answers(200, "{}");
+    let lock = running.lock.id().unwrap().to_string();
+    for name in ["HUP", "TERM"] {
+        assert!(signal(&lock, name).await);
+    }
+    assert_eq!(running.status().await, 9);
 }
 
 #[tokio::test]

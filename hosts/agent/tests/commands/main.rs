@@ -24,9 +24,18 @@ use tokio::process::Command;
 
 /// A call of a command with this agent, without a terminal.
 fn command(fake: &Fake, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge-agent"));
+    command_by(&[env!("CARGO_BIN_EXE_selvedge-agent")], fake, arguments)
+}
+
+/// The same, started by another program.
+fn command_by(program: &[&str], fake: &Fake, arguments: &[&str]) -> Command {
+    let (program, more) = program.split_first().unwrap();
+    let mut command = Command::new(program);
     command
-        .env_remove("SELVEDGE_TOKEN_FILE")
+        .args(more)
+        // The token of a server is not for its clients.
+        .env("SELVEDGE_TOKEN_FILE", "/no/such/file")
+        .env_remove("SELVEDGE_AGENT_TOKEN_FILE")
         .env("SELVEDGE_AGENT", &fake.address)
         .args(arguments)
         .stdin(Stdio::null())

@@ -1,7 +1,7 @@
 //! The output and the status of commands.
 
 use crate::fake::Fake;
-use crate::run;
+use crate::{command, run};
 
 #[tokio::test]
 async fn members_and_info() {
@@ -75,6 +75,7 @@ async fn requests_of_the_mesh() {
     for (arguments, request) in [
         (&["leave"][..], "POST /v1/leave?wait=10000ms"),
         (&["confirm", "7"], "POST /v1/members/7/confirm?wait=10000ms"),
+        (&["nodes", "add", "8"], "POST /v1/nodes/8/add?wait=10000ms"),
         (
             &["nodes", "remove", "7"],
             "POST /v1/nodes/7/remove?wait=10000ms",
@@ -175,6 +176,17 @@ async fn the_status_names_the_kind_of_an_error() {
             "selvedge-agent: there is no entry \"k\": list the entries\n"
         )
     );
+    for arguments in [
+        &["map", "get", "m", "k"][..],
+        &["map", "get", "m", "k", "--version"],
+    ] {
+        fake.answers(404, r#"{"error":"nothing at this path","kind":"no_path"}"#);
+        let (status, text, error) = run(&fake, arguments).await;
+        assert_eq!(
+            (status, &*text, &*error),
+            (1, "", "selvedge-agent: nothing at this path\n")
+        );
+    }
 }
 
 #[tokio::test]
@@ -193,6 +205,14 @@ async fn a_unix_socket_and_a_file_with_a_token() {
         file.to_str().unwrap(),
     ];
     assert_eq!(run(&fake, &arguments).await.0, 0);
+    assert_eq!(
+        fake.request(),
+        "GET /v1/counters/c?wait=10000ms Bearer secret"
+    );
+    fake.answers(200, r#"{"value":4}"#);
+    let mut command = command(&fake, &["counter", "get", "c"]);
+    command.env("SELVEDGE_AGENT_TOKEN_FILE", &file);
+    assert!(command.output().await.unwrap().status.success());
     assert_eq!(
         fake.request(),
         "GET /v1/counters/c?wait=10000ms Bearer secret"
