@@ -4,6 +4,7 @@
 """
 
 import json
+import secrets
 import sys
 import threading
 import urllib.error
@@ -33,6 +34,9 @@ class Agent:
 
 
 def main(one, other):
+    # Names of this run: counters, queues and barriers keep what former runs left.
+    run = secrets.token_hex(4)
+
     # A lock, by requests that extend it.
     lock = one.call("POST", "/v1/locks/printer?ttl=10s&wait=60s")
     extended = one.call("PUT", f"/v1/holds/{lock['hold']}")
@@ -70,20 +74,20 @@ def main(one, other):
 
     # A queue: an item is taken once.
     for item in (b"1", b"2"):
-        one.call("POST", "/v1/queues/jobs", item)
-    taken = [it.call("DELETE", "/v1/queues/jobs?wait=60s") for it in (other, one)]
+        one.call("POST", f"/v1/queues/{run}", item)
+    taken = [it.call("DELETE", f"/v1/queues/{run}?wait=60s") for it in (other, one)]
     assert taken == [b"1", b"2"]
     print("queue", taken)
 
     # A counter.
-    one.call("POST", "/v1/counters/visits?add=2")
-    total = other.call("POST", "/v1/counters/visits?add=3")["value"]
+    one.call("POST", f"/v1/counters/{run}?add=2")
+    total = other.call("POST", f"/v1/counters/{run}?add=3")["value"]
     assert total == 5
     print("counter", total)
 
     # A barrier for two.
     arrived = []
-    enter = lambda it: arrived.append((it, it.call("POST", "/v1/barriers/round?number=2&wait=60s")))
+    enter = lambda it: arrived.append((it, it.call("POST", f"/v1/barriers/{run}?number=2&wait=60s")))
     threads = [threading.Thread(target=enter, args=(it,)) for it in (one, other)]
     for thread in threads:
         thread.start()
@@ -98,17 +102,17 @@ def main(one, other):
     print("barrier", len(arrived))
 
     # A map: compare and set, a transaction, a session that owns an entry, a watch.
-    version = one.call("PUT", "/v1/maps/settings/entries/target?version=0", b"21")["version"]
-    other.call("PUT", f"/v1/maps/settings/entries/target?version={version}", b"20")
+    version = one.call("PUT", f"/v1/maps/settings/entries/{run}/target?version=0", b"21")["version"]
+    other.call("PUT", f"/v1/maps/settings/entries/{run}/target?version={version}", b"20")
     transaction = {
-        "when": [{"key": "mode", "version": 0}],
-        "then": [{"put": {"key": "mode", "value": "night"}}, {"remove": {"key": "target"}}],
+        "when": [{"key": f"{run}/mode", "version": 0}],
+        "then": [{"put": {"key": f"{run}/mode", "value": "night"}}, {"remove": {"key": f"{run}/target"}}],
     }
     one.call("POST", "/v1/maps/settings/transaction", json.dumps(transaction).encode())
-    assert other.call("GET", "/v1/maps/settings/entries/target") is None
+    assert other.call("GET", f"/v1/maps/settings/entries/{run}/target") is None
     session = one.call("POST", "/v1/maps/settings/sessions?ttl=10s")
-    one.call("PUT", f"/v1/maps/settings/entries/guest?session={session['session']}", b"here")
-    watch = urllib.request.urlopen(other.address + "/v1/maps/settings/watch?prefix=guest", timeout=60)
+    one.call("PUT", f"/v1/maps/settings/entries/{run}/guest?session={session['session']}", b"here")
+    watch = urllib.request.urlopen(other.address + f"/v1/maps/settings/watch?prefix={run}/guest", timeout=60)
     assert next_event(watch)[0]["entry"]["value"] == "here"
     one.release(session)
     assert next_event(watch)[0]["entry"] is None

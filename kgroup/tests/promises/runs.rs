@@ -56,6 +56,8 @@ pub(crate) struct Runs {
     /// Commands that a host reported as failed.
     pub(crate) failed: BTreeSet<Ticket>,
     definitions: BTreeMap<Run, Definition>,
+    /// Runs of routines that the latest site does not have: their devices are free, and commands may be under way.
+    removed: BTreeSet<Run>,
     /// Runs of definitions that a later generation brought.
     renewed: BTreeSet<Run>,
     /// Routines that had a clause.
@@ -266,6 +268,9 @@ impl Runs {
             if it.did && !done.insert(it.ticket) {
                 continue;
             }
+            if self.removed.contains(&run) {
+                continue;
+            }
             let span = spans.entry(run).or_insert((at, at));
             span.1 = at;
         }
@@ -379,6 +384,9 @@ impl World {
             {
                 self.times.see(now, group, version, state);
                 self.runs.state(group, state);
+                if self.site.definition(group).is_none() {
+                    self.runs.removed.insert((group, state.instance()));
+                }
             }
         }
     }
