@@ -56,8 +56,6 @@ pub(crate) struct Runs {
     /// Commands that a host reported as failed.
     pub(crate) failed: BTreeSet<Ticket>,
     definitions: BTreeMap<Run, Definition>,
-    /// Runs of routines that the latest site does not have: their devices are free, and commands may be under way.
-    removed: BTreeSet<Run>,
     /// Runs of definitions that a later generation brought.
     renewed: BTreeSet<Run>,
     /// Routines that had a clause.
@@ -248,7 +246,7 @@ impl Runs {
     }
 
     /// Checks the history of a run that has ended: runs of routines that share a device come one after another.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&self, site: &Site) {
         if self.is_off {
             return;
         }
@@ -268,7 +266,9 @@ impl Runs {
             if it.did && !done.insert(it.ticket) {
                 continue;
             }
-            if self.removed.contains(&run) {
+            // Its devices were released when it was removed, and one of its commands may have been under way.
+            let is_last = self.instances.get(&run.0) == Some(&run.1);
+            if is_last && site.definition(run.0).is_none() {
                 continue;
             }
             let span = spans.entry(run).or_insert((at, at));
@@ -384,9 +384,6 @@ impl World {
             {
                 self.times.see(now, group, version, state);
                 self.runs.state(group, state);
-                if self.site.definition(group).is_none() {
-                    self.runs.removed.insert((group, state.instance()));
-                }
             }
         }
     }

@@ -417,7 +417,7 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
     for map in world.maps.clone() {
         world.oracle.check(map, None);
     }
-    world.runs.check();
+    world.runs.check(&world.site);
     all.add(&Totals {
         changed: world.oracle.changed,
         read: world.oracle.read,
