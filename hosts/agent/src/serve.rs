@@ -14,7 +14,7 @@ use selvedge_http::{Access, Page, Server, ServerError, accept, converse, guarded
 use crate::Failure;
 
 /// The most connections of each of the two; others wait.
-const CONNECTIONS: usize = 1_024;
+const CONNECTIONS: usize = 2_048;
 /// The time without a byte after which a connection is closed: longer than any request waits.
 const IDLE: Duration = Duration::from_secs(3_700);
 
