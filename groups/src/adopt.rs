@@ -82,7 +82,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         (origin, generation): (u32, u32),
         cx: &mut Context<'_, Self>,
     ) {
-        let is_known = |it: &Fetch| it.generation >= generation;
+        // A node without a site knows no origin. Another building may have sent the first one.
+        let is_known = |it: &Fetch| it.generation >= generation && it.origin == origin;
         let is_old = self.has_site() && generation <= self.generation();
         let is_refused = generation > 0 && generation == self.adoption.refused;
         let is_open = self.adoption.fetch.as_ref().is_some_and(is_known);

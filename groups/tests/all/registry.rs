@@ -184,6 +184,38 @@ fn a_node_that_is_new_in_the_site_joins_and_a_removed_one_is_replaced() {
     assert!(members.map(|it| it.member.id).all(|it| it != NodeId(4)));
 }
 
+/// Another building has the same network, and nodes of the same names.
+#[test]
+fn a_new_node_takes_the_origin_of_the_node_that_sent_its_site() {
+    let land = Land::first(4, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let next = Land {
+        nodes: vec![1, 2, 3, 4, 5],
+        ..land.next()
+    };
+    town.change(2, &next);
+    town.run(Span::secs(10));
+    assert_eq!(town.generations(), [1; 4]);
+    town.start(life(5, 1), &next, Start::Fresh);
+    let news = Item::Site {
+        length: 0,
+        at: 0,
+        bytes: List::new(),
+    };
+    let message = Message {
+        plan: land.plan().digest() ^ 1,
+        generation: 1,
+        items: [news].into_iter().collect(),
+    };
+    let from = life(1, 1);
+    town.input(5, Input::Message { from, message });
+    town.run(Span::secs(10));
+    assert_eq!(town.generations(), [1; 5]);
+    town.ask(5, FIRST, 2);
+    assert_eq!(town.set(FIRST), 0b100);
+}
+
 #[test]
 fn a_group_that_the_site_does_not_have_any_more_ends() {
     let land = Land::first(5, &[FIRST.0, SECOND.0]);
