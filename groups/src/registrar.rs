@@ -374,10 +374,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 .filter(|it| it.configuration().number >= number);
             let own = own.and_then(Replica::leader).is_some();
             let hint = self.leader_hints.get(*group);
-            // A later configuration was decided, so the group has begun.
-            let lives =
-                |it: &Hint<P>| it.number() > number || it.number() == number && it.leader.is_some();
-            own || hint.is_some_and(lives)
+            let lives = |it: &Hint<P>| it.number() == number && it.leader.is_some();
+            // A later configuration was decided, perhaps long ago, so the group has begun.
+            own || self.latest_number(*group) > number || hint.is_some_and(lives)
         };
         let registry = self.registry();
         open.retain(|group, _| {

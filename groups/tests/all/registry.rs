@@ -216,6 +216,55 @@ fn a_new_node_takes_the_origin_of_the_node_that_sent_its_site() {
     assert_eq!(town.set(FIRST), 0b100);
 }
 
+/// The registry's leader knows a later configuration from a former epoch. The founders are away.
+#[test]
+fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
+    let land = Land::first(7, &[]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 1);
+    let leader = town.leaders(GroupId::REGISTRY)[0];
+    let registry = |town: &Town| town.nodes[&leader].machine().registry().cloned();
+    let (map, birth) = (1..)
+        .find_map(|number| {
+            let map = GroupId(MAP.0 + 4 * number);
+            town.ask(leader, map, 1);
+            let birth = registry(&town)?.birth(map)?.clone();
+            let is_in = birth.founders.iter().any(|it| it.id.0 == leader);
+            (!is_in).then_some((map, birth))
+        })
+        .unwrap();
+    let others = (1..=7).map(|it| life(it, 1));
+    let others = others.filter(|it| it.id.0 != leader && !birth.founders.contains(it));
+    let members: List<Member, 5> = others.take(3).collect();
+    let from = *members.iter().next().unwrap();
+    town.cut.extend(birth.founders.iter().map(|it| it.id.0));
+    let receive = |town: &mut Town, item| {
+        let message = Message {
+            plan: land.plan().digest(),
+            generation: 0,
+            items: [item].into_iter().collect(),
+        };
+        town.input(leader, Input::Message { from, message });
+    };
+    let place = Item::Where {
+        group: map,
+        number: birth.number + 1,
+        leader: None,
+        members,
+    };
+    receive(&mut town, place);
+    town.input(leader, Input::Command(Command::SetEpoch(2)));
+    let find = Item::Find {
+        group: map,
+        lost: 0,
+    };
+    receive(&mut town, find);
+    let asked = town.births;
+    town.run(Span::secs(300));
+    assert_eq!(town.births, asked);
+}
+
 #[test]
 fn a_group_that_the_site_does_not_have_any_more_ends() {
     let land = Land::first(5, &[FIRST.0, SECOND.0]);

@@ -134,6 +134,8 @@ pub(super) struct Town {
     /// One of this number of messages is lost.
     pub(super) loss: u64,
     pub(super) count: u64,
+    /// The number of decisions about beginnings that nodes sent.
+    pub(super) births: usize,
     pub(super) events: Vec<(u64, Event<Held, u64>)>,
     /// Votes in the groups of the site, with the configuration of the voter.
     pub(super) accepted: Vec<(u64, (Configuration, Fact<Held>))>,
@@ -156,6 +158,7 @@ impl Town {
             cut: BTreeSet::new(),
             loss: u64::MAX,
             count: 0,
+            births: 0,
             events: vec![],
             accepted: vec![],
             rules,
@@ -213,6 +216,8 @@ impl Town {
             match effect {
                 Effect::Send { to, message } => {
                     self.count += 1;
+                    let mut items = message.items.iter();
+                    self.births += usize::from(items.any(|it| matches!(it, Item::Born { .. })));
                     let is_lost = self.count.is_multiple_of(self.loss);
                     let is_cut = self.cut.contains(&id) || self.cut.contains(&to.id.0);
                     let bytes = postcard::to_allocvec(&message).unwrap();
