@@ -64,7 +64,9 @@
 //! - That a group goes on when more than f of its members lose their memory at once; hosts that
 //!   store facts lose none. A node that a link names counts as a member from then on. The leader
 //!   names a node in the life in which it has just answered; if it begins again without its memory
-//!   before it has the state, it is one of the f until it is named again. A group that is lost
+//!   before it has the state, it is one of the f until it is named again. So is a node that was not here when
+//!   the registry began a group: up to f founders may be, each in the life that the registry's leader knows, or in
+//!   life 0 if it knows none. A group that is lost
 //!   begins again with its first state, [by itself](#groups-that-begin-anew) or by
 //!   [`Command::BeginAnew`]; without a registry, all groups begin anew under a plan with another
 //!   digest ([`Plan::with`]).
