@@ -181,7 +181,7 @@ impl RoutineLeader {
         self.hold(hold, held, next, out);
     }
 
-    /// A device's group does not know the device.
+    /// A device's group does not know the device. It may have given a command before the device was removed.
     pub(super) fn on_lacking(&mut self, state: &RoutineState, device: NodeId, out: &mut Out) {
         let At::Step { step, .. } = self.at else {
             return;
@@ -193,11 +193,11 @@ impl RoutineLeader {
             _ => None,
         });
         if asked == Some(device) {
-            self.end_step(state, StepOutcome::Failed, out);
+            self.on_timeout(state, out);
         }
     }
 
-    /// No answer came in time. A command may have been done; a question has no effect.
+    /// No answer came in time, or none will. A command may have been done; a question has no effect.
     pub(super) fn on_timeout(&mut self, state: &RoutineState, out: &mut Out) {
         match self.task {
             Task::Acts => self.end_step(state, StepOutcome::Unknown, out),

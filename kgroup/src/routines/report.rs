@@ -14,7 +14,7 @@ pub enum StepOutcome {
     /// The device did not do it, or is down; or the state that its condition asks about is unknown.
     Failed,
     /// Unknown: the leader that gave it failed and it must not be given twice, or no answer came in
-    /// time.
+    /// time, or before the device was removed.
     Unknown,
     /// Its condition did not hold.
     Skipped,

@@ -33,7 +33,7 @@ const fn no_device(device: u64) -> Answer {
 }
 
 #[test]
-fn a_device_that_its_group_does_not_know_fails_the_step_that_waits_for_it() {
+fn a_device_that_its_group_does_not_know_ends_the_step_that_waits_for_it() {
     let mut bench = Bench::new(conditional());
     bench.trigger(1);
     bench.grant_all();
@@ -53,7 +53,8 @@ fn a_device_that_its_group_does_not_know_fails_the_step_that_waits_for_it() {
     bench.receive(3, no_device(3));
     assert_eq!(bench.state.step(), Some(0), "the turn of that one comes");
     bench.receive(1, no_device(1));
-    assert_eq!(bench.outcomes()[0], StepOutcome::Failed);
+    // It may have been given, and done, before the device was removed.
+    assert_eq!(bench.outcomes()[0], StepOutcome::Unknown);
 }
 
 #[test]
