@@ -195,8 +195,47 @@ impl World {
     fn all_is_answered(&self) {
         for me in self.lives() {
             let open = self.oracle.open(me);
-            assert!(open.is_empty(), "not answered: {open:?}");
+            let states = || {
+                let groups: BTreeSet<GroupId> = open.iter().map(|it| it.map).collect();
+                let groups = std::iter::once(GroupId::REGISTRY).chain(groups);
+                groups.map(|it| self.knowledge(it)).collect::<String>()
+            };
+            assert!(open.is_empty(), "not answered: {open:?}{}", states());
         }
+    }
+
+    /// The knowledge of each node about a group, line by line.
+    fn knowledge(&self, group: GroupId) -> String {
+        let mut lines = format!("\n{group:?} in epoch {}", self.epoch);
+        let nodes = self.nodes_of_the_site();
+        for (id, node) in &self.nodes {
+            let note = |it: bool, text: &'static str| if it { text } else { "" };
+            let former = note(!nodes.contains(id), " (not in the site)");
+            let never = note(node.never, " (never runs)");
+            let stores = note(node.stores, " stores");
+            lines += &format!("\n  n{id}{former}{never}{stores}: ");
+            let Some(machine) = node.machine() else {
+                lines += "down";
+                continue;
+            };
+            let groups = machine.groups();
+            let (me, generation) = (machine.me(), groups.generation());
+            lines += &format!("{me:?}, generation {generation}");
+            lines += note(!groups.has_site(), " (has no site)");
+            lines += &format!(", epoch {}", groups.epoch());
+            lines += &match groups.replica(group) {
+                Some(it) => format!(
+                    ", votes {}, leads {}, led by {:?}, holds {}, {:?}",
+                    it.votes(),
+                    it.leads(),
+                    it.leader(),
+                    machine.held(group).is_some(),
+                    it.configuration()
+                ),
+                None => format!(", no part, {:?}", groups.whereabouts(group)),
+            };
+        }
+        lines
     }
 
     fn groups_have_one_leader(&self) {

@@ -254,7 +254,7 @@ impl Runs {
         if self.is_late {
             return;
         }
-        let mut spans: BTreeMap<Run, (usize, usize)> = BTreeMap::new();
+        let mut commands: BTreeMap<Run, Vec<(usize, NodeId)>> = BTreeMap::new();
         let mut done = BTreeSet::new();
         for (at, it) in self.arrivals.iter().enumerate() {
             let run = (it.named.claim.routine, it.named.claim.instance);
@@ -266,23 +266,34 @@ impl Runs {
             if it.did && !done.insert(it.ticket) {
                 continue;
             }
-            // Its devices were released when it was removed, and one of its commands may have been under way.
-            let is_last = self.instances.get(&run.0) == Some(&run.1);
-            if is_last && site.definition(run.0).is_none() {
-                continue;
-            }
-            let span = spans.entry(run).or_insert((at, at));
-            span.1 = at;
+            commands
+                .entry(run)
+                .or_default()
+                .push((at, it.ticket.device));
         }
         let locks = |run: &Run| self.definitions.get(run).map(Definition::locks);
-        let locks: BTreeMap<Run, Vec<NodeId>> = spans
+        let locks: BTreeMap<Run, Vec<NodeId>> = commands
             .keys()
             .map(|run| (*run, locks(run).unwrap_or_default()))
             .collect();
-        for (one, a) in &spans {
-            for (other, b) in spans.range(..one) {
-                let share = locks[one].iter().any(|it| locks[other].contains(it));
-                let apart = a.1 < b.0 || b.1 < a.0;
+        // What a removed routine holds is released device by device: a device on which a command is under way
+        // later than others.
+        let is_cut =
+            |run: &Run| site.definition(run.0).is_none() && !self.reports.contains_key(run);
+        for (one, of_one) in &commands {
+            for (other, of_other) in commands.range(..one) {
+                let shared = |it: &NodeId| locks[one].contains(it) && locks[other].contains(it);
+                let share = locks[one].iter().any(shared);
+                let piecewise = is_cut(one) || is_cut(other);
+                let counts = |it: &&(usize, NodeId)| !piecewise || shared(&it.1);
+                let span = |of: &[(usize, NodeId)]| {
+                    let at = || of.iter().filter(counts).map(|it| it.0);
+                    Some((at().min()?, at().max()?))
+                };
+                let apart = match (span(of_one), span(of_other)) {
+                    (Some(a), Some(b)) => a.1 < b.0 || b.1 < a.0,
+                    _ => true,
+                };
                 assert!(!share || apart, "{one:?} and {other:?} execute at once");
             }
         }

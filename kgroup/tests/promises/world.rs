@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use selvedge_core::durable::Durable;
-use selvedge_core::{Delta, Effect, Input, Member, NodeId};
+use selvedge_core::{Delta, Effect, Incarnation, Input, Member, NodeId};
 use selvedge_groups as groups;
 use selvedge_groups::{Fact, GroupId, Start};
 use selvedge_kgroup::devices::{self, Ticket};
@@ -172,6 +172,7 @@ impl History for World {
             }
         }
         self.note_sites(step);
+        self.may_name_unseen(me.id.0);
         self.observe(step)
     }
 
@@ -348,8 +349,29 @@ impl World {
 
     /// Returns true if one more node may forget: f of each group at most do.
     pub(crate) fn may_forget(&self, id: u64) -> bool {
-        let most = usize::from(self.failures());
-        self.spent.contains(&id) || self.spent.len() < most
+        let others = self.spent.iter().filter(|it| **it != id).count();
+        others < usize::from(self.failures())
+    }
+
+    /// A group may begin without as many founders as may fail. The registry's leader names these in the lives that
+    /// it knows, or in life 0. One that never had this life is one of the f until it is named again.
+    fn may_name_unseen(&mut self, id: u64) {
+        let Some(machine) = self.machine(id) else {
+            return;
+        };
+        let groups = machine.groups();
+        if !groups.leads(GroupId::REGISTRY) {
+            return;
+        }
+        let known = self.nodes_of_the_site().into_iter();
+        let known = known.filter_map(|it| Some((self.nodes.get(&it)?, groups.latest(NodeId(it)))));
+        let unseen = known.filter(|(node, it)| {
+            let since = if node.stores { node.born } else { node.life };
+            let last = Incarnation(node.life);
+            !it.incarnation.is_within(Incarnation(since), last)
+        });
+        let unseen: Vec<u64> = unseen.map(|it| it.0.id).collect();
+        self.spent.extend(unseen);
     }
 
     pub(crate) fn failures(&self) -> u8 {
