@@ -2,10 +2,11 @@
 
 use selvedge_core::wire::List;
 use selvedge_groups::Misbehaviour;
-mod anew;
-mod town;
-
 use selvedge_groups::registry::{Birth, Registration};
+
+mod anew;
+mod beginnings;
+mod town;
 
 use self::town::{Change, Held, Land, Machine, Town};
 use crate::mesh::*;
@@ -216,55 +217,6 @@ fn a_new_node_takes_the_origin_of_the_node_that_sent_its_site() {
     assert_eq!(town.set(FIRST), 0b100);
 }
 
-/// The registry's leader knows a later configuration from a former epoch. The founders are away.
-#[test]
-fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
-    let land = Land::first(7, &[]);
-    let mut town = Town::new(&land);
-    town.run(Span::secs(2));
-    town.ask(1, MAP, 1);
-    let leader = town.leaders(GroupId::REGISTRY)[0];
-    let registry = |town: &Town| town.nodes[&leader].machine().registry().cloned();
-    let (map, birth) = (1..)
-        .find_map(|number| {
-            let map = GroupId(MAP.0 + 4 * number);
-            town.ask(leader, map, 1);
-            let birth = registry(&town)?.birth(map)?.clone();
-            let is_in = birth.founders.iter().any(|it| it.id.0 == leader);
-            (!is_in).then_some((map, birth))
-        })
-        .unwrap();
-    let others = (1..=7).map(|it| life(it, 1));
-    let others = others.filter(|it| it.id.0 != leader && !birth.founders.contains(it));
-    let members: List<Member, 5> = others.take(3).collect();
-    let from = *members.iter().next().unwrap();
-    town.cut.extend(birth.founders.iter().map(|it| it.id.0));
-    let receive = |town: &mut Town, item| {
-        let message = Message {
-            plan: land.plan().digest(),
-            generation: 0,
-            items: [item].into_iter().collect(),
-        };
-        town.input(leader, Input::Message { from, message });
-    };
-    let place = Item::Where {
-        group: map,
-        number: birth.number + 1,
-        leader: None,
-        members,
-    };
-    receive(&mut town, place);
-    town.input(leader, Input::Command(Command::SetEpoch(2)));
-    let find = Item::Find {
-        group: map,
-        lost: 0,
-    };
-    receive(&mut town, find);
-    let asked = town.births;
-    town.run(Span::secs(300));
-    assert_eq!(town.births, asked);
-}
-
 #[test]
 fn a_group_that_the_site_does_not_have_any_more_ends() {
     let land = Land::first(5, &[FIRST.0, SECOND.0]);
@@ -281,77 +233,6 @@ fn a_group_that_the_site_does_not_have_any_more_ends() {
     town.ask(3, FIRST, 1);
     let is_in = |it: &Driver<Machine>| it.machine().replica(SECOND).is_some();
     assert!(!town.nodes.values().any(is_in));
-}
-
-#[test]
-fn a_map_that_was_never_used_begins_where_any_two_of_five_are_down() {
-    for one in 1..=5 {
-        for other in one + 1..=5 {
-            let mut town = Town::new(&Land::first(5, &[]));
-            town.run(Span::secs(2));
-            town.stop(one);
-            town.stop(other);
-            let asker = (1..=5).find(|it| ![one, other].contains(it)).unwrap();
-            for map in 1..6 {
-                town.ask(asker, GroupId(map * 4 + 2), 7);
-                assert_eq!(town.set(GroupId(map * 4 + 2)), 1 << 7);
-            }
-        }
-    }
-}
-
-/// Two nodes are down, and no node has detected that. As founders of a map they would be too many.
-#[test]
-fn a_map_begins_with_nodes_that_answer() {
-    let land = Land::first(7, &[]);
-    let mut town = Town::new(&land);
-    town.run(Span::secs(2));
-    town.ask(1, MAP, 1);
-    let leader = town.leaders(GroupId::REGISTRY)[0];
-    let down: Vec<u64> = (2..=7).filter(|it| *it != leader).take(2).collect();
-    town.cut.extend(&down);
-    for number in 1..=8 {
-        let map = GroupId(MAP.0 + 4 * number);
-        town.ask(1, map, 1);
-        let leader = town.leaders(map)[0];
-        let replica = town.nodes[&leader].machine().replica(map).unwrap();
-        let mut members = replica.configuration().members().map(|it| it.member.id.0);
-        assert!(members.all(|it| !down.contains(&it)));
-    }
-}
-
-/// The report stays with a node in later generations of the site.
-#[test]
-fn a_spared_node_founds_no_map_where_enough_others_are_here() {
-    let land = Land::first(7, &[]);
-    let mut town = Town::new(&land);
-    town.run(Span::secs(2));
-    for id in [4, 5] {
-        town.input(id, Input::Command(Command::SetSpared(true)));
-    }
-    let founders = |town: &mut Town, number: u64| {
-        let map = GroupId(MAP.0 + 4 * number);
-        town.ask(1, map, 1);
-        let leader = town.leaders(GroupId::REGISTRY)[0];
-        let registry = town.nodes[&leader].machine().registry().unwrap();
-        let founders = registry.birth(map).unwrap().founders.iter();
-        founders.map(|it| it.id.0).collect::<BTreeSet<u64>>()
-    };
-    for number in 0..16 {
-        if number == 8 {
-            town.change(1, &land.next());
-            town.run(Span::secs(5));
-            assert_eq!(town.generations(), [1; 7]);
-        }
-        assert!(founders(&mut town, number).is_disjoint(&[4, 5].into()));
-    }
-    for id in [2, 3, 6] {
-        town.stop(id);
-    }
-    for number in 16..24 {
-        let founders = founders(&mut town, number);
-        assert!(founders.len() == 3 && founders.is_superset(&[1, 7].into()));
-    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Histories of the clients of a map, and of recipes on it, as a linearizability tester judges them: each operation
 //! takes effect at one moment between its request and its answer, as in a sequential specification. Messages are
-//! lost, doubled and late, leaders change and do not notice, and nodes begin anew without an answer: what they asked
-//! for may have been done, or is done later, or never.
+//! lost, doubled and late, leaders change and do not notice, and nodes restart without an answer: their requests may
+//! have been carried out, or are later, or never.
 
 mod counter;
 mod election;
@@ -40,7 +40,7 @@ enum Answer {
     Listed(Vec<(String, Entry)>),
 }
 
-/// What a client does after some answers.
+/// The next step of a client after some answers.
 enum Next<R> {
     Ask(Ask),
     Return(R),
@@ -72,7 +72,7 @@ trait Recipe: SequentialSpec<Op: Clone + Debug, Ret: Clone + Debug> + Clone {
     /// Returns true if the operation changes nothing where it has no answer.
     fn is_void(op: &Self::Op) -> bool;
 
-    /// What the client acts by when the operation begins or returns.
+    /// The change of the entry that the client holds, when the operation begins or returns.
     fn held(_: &Self::Op, _: Option<&Self::Ret>) -> Held<Self::Op> {
         Held::Same
     }

@@ -58,7 +58,7 @@ const JOINS: Duration = Duration::from_secs(10);
 /// The description of the API.
 const OPENAPI: &str = include_str!("api/openapi.json");
 
-/// What requests use.
+/// The node, and the holds of its clients.
 #[derive(Clone, Debug)]
 pub struct Api {
     node: &'static Handle,

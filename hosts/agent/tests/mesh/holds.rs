@@ -153,7 +153,7 @@ async fn entries_of_a_session_go_with_it() {
     assert_eq!(late.unwrap_err().kind(), Some(Kind::SessionOver));
 }
 
-/// What an agent has reported as certain stays so while it leaves.
+/// The time that an agent has reported as certain passes before it leaves.
 #[tokio::test]
 async fn a_lock_is_passed_on_by_an_agent_that_leaves_when_it_is_certain_no_longer() {
     let mesh = Mesh::start(3).await;

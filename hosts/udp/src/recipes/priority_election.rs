@@ -41,7 +41,7 @@ pub struct PriorityElection<'a> {
     ttl: Span,
 }
 
-/// One that waits for its turn. See [`PriorityElection::candidates`].
+/// A candidate that waits for its turn. See [`PriorityElection::candidates`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     key: Key,
@@ -131,7 +131,7 @@ impl<'a> PriorityElection<'a> {
         Ok(waiting.collect())
     }
 
-    /// Observes who leads, on any node: the entry's [`value`](Entry::value) is that of the campaign, and its
+    /// Observes the leader, on any node: the entry's [`value`](Entry::value) is that of the campaign, and its
     /// [`version`](Entry::version) that in the token. Leaders between two reports may be skipped.
     ///
     /// # Errors

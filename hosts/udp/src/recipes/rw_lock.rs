@@ -30,9 +30,9 @@ const WRITER: &[u8] = b"w";
 /// ```
 ///
 /// Guards have [tokens](Guard::token) of one order. A writer's is greater than those of all former holders, and a
-/// reader's is greater than those of all former writers. The resource refuses a writer whose token is smaller than one
-/// that it has seen, and a reader whose token is smaller than that of a writer: readers that share the lock come in
-/// any order.
+/// reader's is greater than those of all former writers. The resource refuses a writer with a smaller token than any
+/// that it has seen, and a reader with a smaller token than any writer's: readers that share the lock come in any
+/// order.
 ///
 /// An entry of the map for each holder and each that waits, and a session for each.
 #[derive(Clone, Debug)]
