@@ -13,7 +13,7 @@ use selvedge_udp::recipes::lock::{Guard, Token};
 use selvedge_udp::recipes::registry::Registration;
 use selvedge_udp::recipes::semaphore::Permit;
 use selvedge_udp::selvedge::core::Time;
-use selvedge_udp::{Clock, Error, Session};
+use selvedge_udp::{Clock, Error, Session, Span};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -89,7 +89,14 @@ enum Order {
 #[derive(Clone, Debug)]
 pub(crate) struct Holds {
     clock: Clock,
-    table: Arc<Mutex<BTreeMap<u64, mpsc::Sender<Order>>>>,
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    orders: BTreeMap<u64, mpsc::Sender<Order>>,
+    /// The agent leaves: no client gets another hold.
+    is_closed: bool,
 }
 
 /// No room, or no random numbers.
@@ -97,6 +104,8 @@ pub(crate) struct Holds {
 pub(crate) enum NoHold {
     #[error("{HOLDS_MAX} are held by this agent, the limit: release some")]
     Full,
+    #[error("the agent leaves the mesh: ask another one")]
+    Leaving,
     #[error("the system gives no random numbers: see whether /dev/urandom is there")]
     NoChance,
 }
@@ -161,13 +170,13 @@ impl Holds {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<u64, mpsc::Sender<Order>>> {
+    fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of holds.
     pub(crate) fn count(&self) -> usize {
-        self.table().len()
+        self.table().orders.len()
     }
 
     /// Keeps this for a client, and returns its view and its standing from now on.
@@ -182,10 +191,13 @@ impl Holds {
         let (orders, mut inbox) = mpsc::channel(8);
         {
             let mut table = self.table();
-            if table.len() >= HOLDS_MAX || table.contains_key(&id) {
+            if table.is_closed {
+                return Err(NoHold::Leaving);
+            }
+            if table.orders.len() >= HOLDS_MAX || table.orders.contains_key(&id) {
                 return Err(NoHold::Full);
             }
-            table.insert(id, orders);
+            table.orders.insert(id, orders);
         }
         let (standing, seen) = watch::channel(Standing::Held);
         let mut keeper = Keeper {
@@ -194,6 +206,7 @@ impl Holds {
             held,
             ttl,
             deadline: later(ttl),
+            by_requests: matches!(life, Life::Requests),
             standing,
             ends: None,
         };
@@ -203,13 +216,16 @@ impl Holds {
         tokio::spawn(async move {
             let asked = keeper.keep(&mut inbox, life).await;
             // No client counts on it any more, and further requests find none.
-            holds.table().remove(&id);
+            holds.table().orders.remove(&id);
             drop(inbox);
             let Keeper { held, standing, .. } = keeper;
             standing.send_replace(Standing::Ended);
             match asked {
-                // The client may have gone.
-                Some(reply) => drop(reply.send(held.release().await)),
+                Some(mut reply) => tokio::select! {
+                    released = held.release() => drop(reply.send(released)),
+                    // The client waits no longer. The release has begun, and a drop ends the rest.
+                    () = reply.closed() => {}
+                },
                 // A drop ends the session, without an answer.
                 None => drop(held),
             }
@@ -219,7 +235,11 @@ impl Holds {
 
     /// Has all holds lapse, and ends each when it is released, or when it is certain no longer.
     pub(crate) async fn end(&self) {
-        let all: Vec<_> = self.table().values().cloned().collect();
+        let all: Vec<_> = {
+            let mut table = self.table();
+            table.is_closed = true;
+            table.orders.values().cloned().collect()
+        };
         for orders in all {
             // It ends by itself.
             orders.send(Order::End).await.ok();
@@ -252,7 +272,7 @@ impl Holds {
 
     async fn order(&self, name: &str, order: Order) -> Option<()> {
         let id = u64::from_str_radix(name, 16).ok()?;
-        let orders = self.table().get(&id)?.clone();
+        let orders = self.table().orders.get(&id)?.clone();
         orders.send(order).await.ok()
     }
 }
@@ -264,6 +284,8 @@ struct Keeper {
     held: Held,
     ttl: Duration,
     deadline: Instant,
+    /// It ends at that time, unless a request extends it.
+    by_requests: bool,
     standing: watch::Sender<Standing>,
     /// The agent leaves: it is held until this time at most, and no client counts on it any more.
     ends: Option<Time>,
@@ -276,9 +298,9 @@ impl Keeper {
         inbox: &mut mpsc::Receiver<Order>,
         life: Life,
     ) -> Option<oneshot::Sender<Result<(), Error>>> {
-        let (by_requests, mut closed) = match life {
-            Life::Requests => (true, None),
-            Life::Connection(closed) => (false, Some(closed)),
+        let mut closed = match life {
+            Life::Requests => None,
+            Life::Connection(closed) => Some(closed),
         };
         loop {
             let session = self.held.session();
@@ -321,7 +343,7 @@ impl Keeper {
                     }
                 }
                 _ended = session.ended() => return None,
-                () = sleep_until(self.deadline), if by_requests => return None,
+                () = sleep_until(self.deadline), if self.by_requests => return None,
                 () = closes => return None,
                 () = end, if left.is_some() => return None,
             }
@@ -330,7 +352,14 @@ impl Keeper {
 
     fn refresh(&mut self) {
         let session = self.held.session();
-        let left = session.until().since(self.clock.now());
+        let mut left = session.until().since(self.clock.now());
+        if self.by_requests {
+            // It ends earlier, unless a request extends it.
+            left = left.min(Span::from(
+                self.deadline
+                    .saturating_duration_since(later(Duration::ZERO)),
+            ));
+        }
         self.view.is_held = session.is_alive() && self.ends.is_none();
         self.view.alive_for_ms = if self.view.is_held { left.0 / 1_000 } else { 0 };
     }

@@ -6,8 +6,8 @@
 //! | locks, leaderships, permits and listings keep the promises of [the recipes](selvedge_udp::recipes) | those of the recipes; a program heeds `is_held` and `lapsed`, or the resource checks tokens |
 //! | what a program holds ends when it releases it, when its connection closes, or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
 //! | a map goes on while no more than `failures` of its nodes are away | nodes store their state; messages get through infinitely often |
-//! | a request has an answer within its `wait` | |
-//! | at most 2,048 connections and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
+//! | a request has an answer within its `wait` and 20 s | |
+//! | at most 2,048 connections of each of TCP and the socket, and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
 //! | an agent that leaves reports first that its holds lapse, and ends each when it is released or is certain no longer | the process is not killed before |
 //!
 //! An agent decides nothing by itself: it has one session of a map for each hold, and reports what the session

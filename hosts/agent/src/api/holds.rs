@@ -49,7 +49,7 @@ impl Api {
             let kept = self.holds.keep(held, name, ttl.duration(), life);
             kept.map_err(|it| match it {
                 NoHold::Full => Refusal::new(Kind::Full, it),
-                NoHold::NoChance => Refusal::new(Kind::Unavailable, it),
+                NoHold::Leaving | NoHold::NoChance => Refusal::new(Kind::Unavailable, it),
             })
         };
         if !wants_events(headers) {

@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use selvedge_udp::selvedge::kgroup::{ConfigError, Site};
 use selvedge_udp::selvedge::membership::{Command, Status};
-use selvedge_udp::{Member, MemberInfo, NodeId, Tags};
+use selvedge_udp::{Error, Member, MemberInfo, NodeId, Tags};
 use serde::Serialize;
 
 use super::Api;
@@ -163,14 +163,14 @@ pub(super) async fn add(
 
 pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
     api.is_leaving.store(true, Ordering::Relaxed);
-    let left = async {
-        api.end_holds().await;
-        api.node.leave().await
-    };
-    if let Err(refusal) = wait.of(left).await {
-        api.is_leaving.store(false, Ordering::Relaxed);
-        return Err(refusal);
-    }
+    let leaving = api.clone();
+    // It leaves also if this request is over before.
+    let leaves = tokio::spawn(async move {
+        leaving.end_holds().await;
+        leaving.node.leave().await
+    });
+    wait.of(async { leaves.await.unwrap_or(Err(Error::Unanswered)) })
+        .await?;
     json(&serde_json::Map::new())
 }
 

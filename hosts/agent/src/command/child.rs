@@ -175,7 +175,7 @@ mod tests {
     use super::grace;
 
     #[test]
-    fn a_program_has_ended_before_another_may_hold_its_lock() {
+    fn the_grace_is_an_eighth_of_the_time_to_live() {
         for (ttl, expected) in [
             (0, 100),
             (500, 100),

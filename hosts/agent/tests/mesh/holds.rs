@@ -85,6 +85,11 @@ async fn a_hold_by_requests_lives_as_long_as_they_come() {
         );
         assert!(shown["alive_for_ms"].as_u64().unwrap() <= 2_000);
     }
+    // A look extends nothing, and reports the rest of its time.
+    sleep(Duration::from_millis(1_500)).await;
+    let (_, shown) = mesh.curl(0, &[], &path);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert!(shown["alive_for_ms"].as_u64().unwrap() <= 500, "{shown}");
     let taken = soon(mesh.client(1).lock("door", LONG)).await.unwrap();
     assert!(version(&taken) > hold["token"]["version"].as_u64().unwrap());
     assert_eq!(mesh.curl(0, &["-X", "PUT"], &path).0, 404);
@@ -182,4 +187,23 @@ async fn a_lock_is_passed_on_by_an_agent_that_leaves_when_it_is_certain_no_longe
         after + Duration::from_secs(1) > certain,
         "{after:?} of {certain:?}"
     );
+}
+
+/// A program that waited gets no hold of an agent that leaves.
+#[tokio::test]
+async fn an_agent_with_a_program_that_waits_leaves() {
+    let mut mesh = Mesh::start(3).await;
+    let first = soon(mesh.client(0).lock("door", LONG)).await.unwrap();
+    let waits = soon(mesh.client(0).lock("door", LONG));
+    let leaves = async {
+        sleep(Duration::from_millis(500)).await;
+        let leaves = soon(mesh.client(0).leave());
+        let releases = async {
+            soon(first.lapsed()).await;
+            drop(first);
+        };
+        tokio::join!(leaves, releases).0.unwrap();
+    };
+    assert!(tokio::join!(waits, leaves).0.is_err());
+    assert!(soon(mesh.agents[0].process.wait()).await.unwrap().success());
 }

@@ -58,7 +58,9 @@ impl<'a> Barrier<'a> {
     /// As [`Lock::acquire`](super::lock::Lock::acquire).
     pub async fn enter(&self) -> Result<Inside<'a>, Error> {
         let place = Place::take(self.map, &self.prefix, &[], self.ttl).await?;
-        let arrived = self.wait(|arrived, is_open| is_open || arrived >= self.number);
+        let arrived = self.wait(place.token.version, |arrived, is_open| {
+            is_open || arrived >= self.number
+        });
         tokio::select! {
             arrived = arrived => arrived?,
             ended = place.session.ended() => {
@@ -83,19 +85,23 @@ impl<'a> Barrier<'a> {
         format!("{}open", self.prefix)
     }
 
-    /// Waits for a number of arrivals that are here, and an open barrier, at one version of the map.
-    async fn wait(&self, is_so: impl Fn(usize, bool) -> bool) -> Result<(), Error> {
+    /// Waits for a number of arrivals that are here, and an open barrier, at one version of the map from `since` on.
+    async fn wait(&self, since: u64, is_so: impl Fn(usize, bool) -> bool) -> Result<(), Error> {
         let mut news = self.map.watch_prefix(&*self.prefix, 0).await?;
         let mut names = BTreeSet::new();
         loop {
             match news.next().await? {
                 PrefixNews::Compacted => names.clear(),
-                PrefixNews::Changed { changes, .. } => {
+                PrefixNews::Changed { changes, version } => {
                     for change in changes {
                         match change.entry {
                             Some(_) => names.insert(change.key),
                             None => names.remove(&change.key),
                         };
+                    }
+                    // A leader that was followed by another one may not have the own entry yet.
+                    if version < since {
+                        continue;
                     }
                     let arrived = names.iter().filter(|it| is_in_line(&self.prefix, it));
                     if is_so(arrived.count(), names.contains(&self.open())) {
@@ -119,7 +125,8 @@ impl Inside<'_> {
     /// # Errors
     /// As [`Session::end`](crate::Session::end).
     pub async fn leave(self) -> Result<(), Error> {
+        let since = self.place.token.version;
         self.place.session.end().await?;
-        self.barrier.wait(|inside, _| inside == 0).await
+        self.barrier.wait(since, |inside, _| inside == 0).await
     }
 }
