@@ -204,10 +204,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     pub(crate) fn adopt(&mut self, site: S::Site, plan: Plan, cx: &mut Context<'_, Self>) {
         let was_in = self.has_site() && self.plan.names(self.me.id);
         let is_first = !core::mem::replace(&mut self.adoption.has_site, true);
-        if !is_first && self.is_founder_of_registry() {
-            // A later plan does not name its founders: in a later life it would found it no more.
-            self.enter(GroupId::REGISTRY, cx);
-            self.begin_to_store(GroupId::REGISTRY, cx);
+        if !is_first {
+            self.store_founded(cx);
         }
         // A part of the former site would be sent as one of this.
         let is_part =
@@ -246,6 +244,19 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         // Others had no place for reports of a node that their site did not have.
         if self.leads(GroupId::REGISTRY) || !was_in {
             self.announce_site_to_all();
+        }
+    }
+
+    /// Stores its part in each group that it has founded. A later plan does not name their founders:
+    /// a later life that has the site alone would found them no more.
+    fn store_founded(&mut self, cx: &mut Context<'_, Self>) {
+        if self.is_founder_of_registry() {
+            self.enter(GroupId::REGISTRY, cx);
+        }
+        let voting = self.parts.iter().filter(|it| it.1.replica.votes());
+        let voting: Vec<GroupId> = voting.map(|it| *it.0).collect();
+        for group in voting {
+            self.begin_to_store(group, cx);
         }
     }
 
