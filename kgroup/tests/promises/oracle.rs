@@ -306,11 +306,19 @@ impl Maps {
         while let Some(&(version, ..)) = removals.first() {
             let end = removals.partition_point(|it| it.0 == version);
             let mut here: Vec<_> = removals.drain(..end).collect();
+            // A removal that was asked later than an answer with this version did not make it.
+            let later = removals.iter().chain(&here).map(|it| it.2.last);
+            let known = later.chain(done.range(version..).map(|it| it.1.last)).min();
+            let rank = |op: u64, change: &Done, done: &BTreeMap<u64, Done>| {
+                let rank = self.rank(map, op, change, done, version, written);
+                let is_later = known.is_some_and(|it| it < change.first);
+                if rank > 0 && is_later { 4 } else { rank }
+            };
             // Of several changes at one version, one at most found an entry, and removed it.
-            here.sort_by_cached_key(|it| self.rank(map, it.1, &it.2, &done, version, written));
+            here.sort_by_cached_key(|it| rank(it.1, &it.2, &done));
             let taken = version == 0 || done.contains_key(&version);
             for (nth, (_, op, change)) in here.into_iter().enumerate() {
-                let rank = self.rank(map, op, &change, &done, version, written);
+                let rank = rank(op, &change, &done);
                 assert!(
                     rank > 0 || (nth == 0 && !taken),
                     "two changes made {version} of {map:?}"

@@ -133,8 +133,8 @@ impl<'a> Oracle<'a> {
     }
 
     /// A plug has seen the command while the run was under way, after the command of the run before it in the
-    /// order. A hub that was killed meanwhile may have found the plug in that state, and not sent the command
-    /// again.
+    /// order. A hub that was killed meanwhile may have found the plug in that state, also by a loss of power, and
+    /// not sent the command again.
     fn look_at_command(
         &mut self,
         id: u64,
@@ -153,7 +153,7 @@ impl<'a> Oracle<'a> {
             if !was_killed {
                 self.seen[device] = at;
             }
-        } else if !was_killed || was_on(&seen.marks, device, window.start) != is_on {
+        } else if !was_killed || !was_so(&seen.marks, device, is_on, &window) {
             let device = Home::name(device);
             self.wrong(format_args!(
                 "run {id} is done, and {device} was not told on: {is_on} in its turn"
@@ -191,6 +191,13 @@ impl<'a> Oracle<'a> {
 fn was_lost(marks: Option<&Vec<(u64, Mark)>>, since: u64) -> bool {
     let mut marks = marks.into_iter().flatten();
     marks.any(|it| it.1 == Mark::Lost && it.0 + SLACK >= since)
+}
+
+/// Returns true if a plug was in this state at some moment, as far as no command led to it.
+fn was_so(marks: &Marks, device: usize, is_on: bool, window: &Range<u64>) -> bool {
+    let mut of_device = marks.get(&device).into_iter().flatten();
+    let was_lost = of_device.any(|it| it.1 == Mark::Lost && window.contains(&it.0));
+    was_on(marks, device, window.start) == is_on || !is_on && was_lost
 }
 
 /// Returns true if a plug was on at this moment.

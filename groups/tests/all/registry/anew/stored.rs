@@ -46,7 +46,8 @@ fn takes_a_later_site_and_restarts(group: GroupId) {
     let by = of_registry.iter().find(|it| **it != last).unwrap();
     town.change(*by, &land.next());
     town.run(Span::secs(10));
-    town.cut.extend(of_registry.iter().filter(|it| **it != last));
+    town.cut
+        .extend(of_registry.iter().filter(|it| **it != last));
     town.start(life(last, 1), &land, Start::Fresh);
     let is_other = |it: &u64| !of_registry.contains(it) && *it != last;
     let other = (1..=nodes).find(is_other).unwrap();
