@@ -241,7 +241,13 @@ impl World {
     fn groups_have_one_leader(&self) {
         for group in self.groups() {
             let leaders = self.leaders(group);
-            assert_eq!(leaders.len(), 1, "{group:?} is led by {leaders:?}");
+            let known = || self.knowledge(group) + &self.knowledge(GroupId::REGISTRY);
+            assert_eq!(
+                leaders.len(),
+                1,
+                "{group:?} is led by {leaders:?}{}",
+                known()
+            );
         }
     }
 

@@ -84,6 +84,13 @@ impl World {
     pub(crate) fn read_all(&mut self, id: u64) {
         for map in self.maps.clone() {
             for key in KEYS {
+                // A node that stores a fact takes no command.
+                for _ in 0..100 {
+                    if self.is_awake(id) || self.me(id).is_none() {
+                        break;
+                    }
+                    self.run_for(10_000);
+                }
                 self.read_of(id, map, key.to_owned());
             }
         }
