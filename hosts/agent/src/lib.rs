@@ -45,6 +45,7 @@ pub mod growth;
 mod hold;
 mod log;
 mod message;
+pub mod reload;
 pub mod run;
 mod serve;
 

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use selvedge_agent::config::Settings;
+use selvedge_agent::reload::Source;
 use selvedge_agent::{Failure, run};
 
 /// A member of the mesh for the programs of one host, and commands that use it
@@ -27,6 +28,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the agent of this host: programs on it take locks, elect, register services and use maps
+    ///
+    /// Ctrl-C (SIGINT) or SIGTERM lets it leave. SIGHUP has it read its key file and the tags in its file of
+    /// settings again.
     Run(Box<Run>),
     #[command(flatten)]
     Other(command::Command),
@@ -46,11 +50,10 @@ struct Run {
 
 impl Run {
     fn run(self) -> Result<(), Failure> {
-        let file = match &self.config {
-            Some(path) => Settings::read(path)?,
-            None => Settings::default(),
-        };
-        run::run(&self.settings.over(file))
+        run::run(Source {
+            flags: self.settings,
+            file: self.config,
+        })
     }
 }
 

@@ -24,6 +24,7 @@ use crate::api::{Api, router};
 use crate::config::Settings;
 use crate::growth::{self, Founders};
 use crate::log::Log;
+use crate::reload::{Source, reload};
 use crate::serve::Bound;
 
 /// The address of the API unless another one is set.
@@ -39,18 +40,19 @@ const PAGE: &str = include_str!("page.html");
 ///
 /// # Errors
 /// The reason why it does not start, or why it ends by itself.
-pub fn run(settings: &Settings) -> Result<(), Failure> {
+pub fn run(source: Source) -> Result<(), Failure> {
+    let settings = source.settings()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::Runtime)?;
-    let served = runtime.block_on(agent(settings));
+    let served = runtime.block_on(agent(&source, settings));
     // A name that is being looked up may take half a minute.
     runtime.shutdown_background();
     served
 }
 
-async fn agent(settings: &Settings) -> Result<(), Failure> {
+async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
     let token = |path: &Option<PathBuf>| path.as_deref().map(read_token).transpose();
     let access = Access {
         token: token(&settings.token_file)?,
@@ -67,11 +69,12 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
     let bound = Bound::new(server.transpose()?, settings.socket.as_deref())?;
     let page = Page::new(PAGE)?;
     let founders = Founders::new(&settings.founders, settings.failures.unwrap_or(1));
-    let setup = setup(settings, &founders).await?;
+    let setup = setup(&settings, &founders).await?;
     let log = Log::start().map_err(Failure::Runtime)?;
     // Once the node has started, others may know of it, so it leaves properly.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
+    let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
     let api = Api::new(node, founders.clone());
     log.line(format!(
@@ -84,9 +87,16 @@ async fn agent(settings: &Settings) -> Result<(), Failure> {
     notify(&[NotifyState::Ready]);
     let grows = growth::grow(node, &founders, &log);
     let mut events = node.events_from_oldest();
+    let reloads = async {
+        while hangup.recv().await.is_some() {
+            reload(source, &mut settings, (node, &founders), &log).await;
+        }
+        core::future::pending::<Infallible>().await
+    };
     tokio::select! {
         never = grows => match never {},
         never = reports_that_it_lives() => match never {},
+        never = reloads => match never {},
         failure = follow(&mut events, &log) => {
             if !api.is_leaving() {
                 return Err(failure);

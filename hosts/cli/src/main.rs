@@ -30,6 +30,7 @@ enum Command {
     Home(command::home::Home),
     Node(command::node::Node),
     Key(command::key::Key),
+    Keys(command::key::Keys),
     /// Try every order of events within bounds: Selvedge's rules hold, the published rules break
     Check(command::lab::Lab),
     /// Repeat the papers' experiments and compare the figures: a table, claims.json and a page of
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Some(Command::Home(home)) => home.run().map(held),
         Some(Command::Node(node)) => node.run().map(held),
         Some(Command::Key(key)) => key.run().map(held),
+        Some(Command::Keys(keys)) => keys.run().map(held),
         Some(Command::Check(lab)) => lab.run("check"),
         Some(Command::Claims(lab)) => lab.run("claims"),
         Some(Command::Agent(agent)) => agent.run(),

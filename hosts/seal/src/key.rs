@@ -1,17 +1,40 @@
-//! Keys, and the files that they are kept in.
+//! Keys, and rings of them.
 
 use core::fmt;
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use core::str::FromStr;
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 /// A secret of the mesh: 32 bytes. Wiped when it is dropped, and never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key([u8; Self::LEN]);
+
+/// The name of a key, in 8 hexadecimal digits: a part of a hash, which reveals nothing about the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyName([u8; 4]);
+
+/// The error for a text that is not the name of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the name of a key has 8 hexadecimal digits: `selvedge keys list FILE` prints the names")]
+pub struct NotAName;
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = NotAName;
+
+    fn from_str(text: &str) -> Result<Self, NotAName> {
+        let mut name = [0; 4];
+        hex::decode_to_slice(text, &mut name).map_err(|_| NotAName)?;
+        Ok(Self(name))
+    }
+}
 
 /// The keys of a mesh: the first one seals, all open. At least one, at most [`Self::LIMIT`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,54 +70,6 @@ pub enum KeyError {
     },
 }
 
-/// A key file that cannot be used.
-#[derive(Debug, Error)]
-pub enum KeyFileError {
-    /// No file at this path.
-    #[error("no key file {}: copy the mesh's key file, or make one for a new mesh with `{}`", path.display(), new(path))]
-    Missing {
-        /// The path.
-        path: PathBuf,
-    },
-    /// The file exists and cannot be read.
-    #[error("cannot read the key file {}: {source}: give a file that the user of this process may read", path.display())]
-    Read {
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// The file cannot be made.
-    #[error("cannot make the key file {}: {source}: choose a name that is free in a folder of yours, on a disk with room", path.display())]
-    Create {
-        /// The path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Others than its owner may read or change the file.
-    #[error("others may read or change the key file {} (mode {mode:03o}): chmod {allowed:03o} {}{}", path.display(), quoted(path), unless(*mode, *allowed))]
-    Permissions {
-        /// The path.
-        path: PathBuf,
-        /// Its mode.
-        mode: u32,
-        /// The widest mode that is accepted.
-        allowed: u32,
-    },
-    /// The file holds no keys.
-    #[error("the key file {} is damaged: {source}: copy the mesh's key file again, or make a new one for all nodes with `mv {} {}.damaged && {}`", path.display(), quoted(path), quoted(path), new(path))]
-    Content {
-        /// The path.
-        path: PathBuf,
-        /// The error in the content.
-        source: KeyError,
-    },
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers: {0}: make the key on another machine")]
-    Entropy(getrandom::Error),
-}
-
 impl Key {
     const LEN: usize = 32;
 
@@ -114,11 +89,22 @@ impl Key {
 
     /// A byte that distinguishes a few keys, and reveals nothing about the key.
     fn mark(&self) -> u8 {
+        let KeyName([mark, ..]) = self.name();
+        mark
+    }
+
+    /// The name of the key.
+    #[must_use]
+    pub fn name(&self) -> KeyName {
         let hash = Sha256::new()
             .chain_update(b"selvedge key mark")
             .chain_update(self.0)
             .finalize();
-        hash.first().copied().unwrap_or_default()
+        let mut name = [0; 4];
+        for (to, from) in name.iter_mut().zip(hash) {
+            *to = from;
+        }
+        KeyName(name)
     }
 }
 
@@ -173,6 +159,12 @@ impl Keyring {
         Ok(Self { first, others })
     }
 
+    /// The names of the keys. The first one seals.
+    pub fn names(&self) -> impl Iterator<Item = KeyName> + '_ {
+        let all = core::iter::once(&self.first).chain(&self.others);
+        all.map(|it| it.1.name())
+    }
+
     /// The key that seals, with its mark.
     pub(super) const fn first(&self) -> &(u8, Key) {
         &self.first
@@ -182,136 +174,5 @@ impl Keyring {
     pub(super) fn marked(&self, mark: u8) -> impl Iterator<Item = &Key> {
         let all = core::iter::once(&self.first).chain(&self.others);
         all.filter(move |it| it.0 == mark).map(|(_, key)| key)
-    }
-}
-
-/// The longest key file: keys, and room for comments.
-const FILE_LIMIT: u64 = 1 << 16;
-
-/// Reads the keys of a file that only its owner may read.
-///
-/// # Errors
-/// When it cannot be read, others may read or change it (on Unix), it is longer than 64 KiB, or it
-/// holds no keys.
-pub fn read_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
-    read(path, OWNER_READS)
-}
-
-/// Does as [`read_key_file`], and takes a file that its group may read as well (mode 0440 or 0640),
-/// as service managers and orchestrators hand out secrets. Each user of that group holds the key.
-///
-/// # Errors
-/// As [`read_key_file`], except that the group may read the file.
-pub fn read_group_key_file(path: &Path) -> Result<Keyring, KeyFileError> {
-    read(path, GROUP_READS)
-}
-
-/// The widest mode of a file that only its owner may read.
-const OWNER_READS: u32 = 0o600;
-/// The widest mode of a file that its group may read, too.
-const GROUP_READS: u32 = 0o640;
-
-/// The other remedy, for a file that its group may read and no other user.
-const fn unless(mode: u32, allowed: u32) -> &'static str {
-    if allowed == OWNER_READS && mode & 0o077 & !GROUP_READS == 0 {
-        ", or let its group read it with --group-reads-key (read_group_key_file)"
-    } else {
-        ""
-    }
-}
-
-fn read(path: &Path, allowed: u32) -> Result<Keyring, KeyFileError> {
-    let read = |source: io::Error| {
-        let path = path.to_owned();
-        if source.kind() == io::ErrorKind::NotFound {
-            KeyFileError::Missing { path }
-        } else {
-            KeyFileError::Read { path, source }
-        }
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let file = fs::metadata(path).map_err(read)?;
-        if file.is_dir() {
-            return Err(read(io::ErrorKind::IsADirectory.into()));
-        }
-        let mode = file.permissions().mode() & 0o777;
-        if mode & 0o077 & !allowed != 0 {
-            return Err(KeyFileError::Permissions {
-                path: path.to_owned(),
-                mode,
-                allowed,
-            });
-        }
-    }
-    let damaged = |source| KeyFileError::Content {
-        path: path.to_owned(),
-        source,
-    };
-    let mut bytes = Zeroizing::new(Vec::new());
-    let file = fs::File::open(path).map_err(read)?;
-    let len = file.take(FILE_LIMIT + 1).read_to_end(&mut bytes);
-    if len.map_err(read)? as u64 > FILE_LIMIT {
-        return Err(damaged(KeyError::TooLong { limit: FILE_LIMIT }));
-    }
-    // Bytes that are not text are replaced, so a line with them is not a key.
-    let text = Zeroizing::new(String::from_utf8_lossy(&bytes).into_owned());
-    Keyring::parse(&text).map_err(damaged)
-}
-
-/// Creates a file with one new key that only its owner may read (on Unix).
-///
-/// # Errors
-/// When the file exists already, or cannot be created.
-pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
-    let create = |source| KeyFileError::Create {
-        path: path.to_owned(),
-        source,
-    };
-    let key = Key::random().map_err(KeyFileError::Entropy)?;
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path).map_err(create)?;
-    let mut line = hex::encode(key.bytes());
-    let written = writeln!(
-        file,
-        "# Keys of a mesh: the first one seals, all open.\n{line}"
-    );
-    line.zeroize();
-    written.and_then(|()| file.sync_all()).map_err(|source| {
-        // An incomplete key file would block a complete one.
-        drop(file);
-        let _free = fs::remove_file(path).is_ok();
-        create(source)
-    })
-}
-
-/// The command that creates this file, and its folder if that is missing.
-fn new(path: &Path) -> String {
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    match folder.filter(|folder| !folder.exists()) {
-        Some(folder) => format!(
-            "mkdir -p {} && selvedge key {}",
-            quoted(folder),
-            quoted(path)
-        ),
-        None => format!("selvedge key {}", quoted(path)),
-    }
-}
-
-/// A path in the syntax of a shell.
-fn quoted(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let is_plain = |it: char| it.is_alphanumeric() || "/._-+=:@%,".contains(it);
-    if path.chars().all(is_plain) {
-        path.into_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
     }
 }

@@ -27,7 +27,7 @@
 //! | no nonce is used twice with one key | each (key, group, sender, epoch) has a key of its own by HKDF-SHA256, and the nonce is a counter under it. An epoch is the time of a start to the microsecond and 12 random bits, so two nodes with one id do not share it |
 //! | a datagram is opened at most once | as long as the opener lives: a window of 1,024 counters for each sender (RFC 6479), which moves only after the tag was verified, and epochs that never go back, among the present ones and among the ones that contradict the opener's clock |
 //! | memory is bounded | by the number of senders, and only a node that holds a key is a sender |
-//! | keys are changed without a gap | the first key of a ring seals, all open: put the new key last everywhere, then first everywhere, then remove the old key |
+//! | keys are changed without a gap | the first key of a ring seals, all open: put the new key last everywhere ([`add_key`]), then first everywhere ([`use_key`]), then remove the old key ([`remove_key`]); [`Sealer::rotate`] and [`Opener::rotate`] take the ring while they run |
 //!
 //! An opener that starts has no memory: until it receives a sender's present epoch, it opens recorded
 //! datagrams of an earlier one. The protocols treat these as old: membership recognises earlier lives by
@@ -53,6 +53,7 @@
 )]
 
 mod key;
+mod key_file;
 mod opener;
 mod rate;
 mod sealer;
@@ -65,8 +66,9 @@ use selvedge_core::wire::{SEALED, varint_len};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-pub use key::{
-    Key, KeyError, KeyFileError, Keyring, create_key_file, read_group_key_file, read_key_file,
+pub use key::{Key, KeyError, KeyName, Keyring, NotAName};
+pub use key_file::{
+    KeyFileError, add_key, create_key_file, read_group_key_file, read_key_file, remove_key, use_key,
 };
 pub use opener::{Opener, Unopened};
 pub use rate::RateLimit;

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use selvedge_core::{NodeId, Time};
 use selvedge_seal::{
-    Epoch, KeyError, KeyFileError, Keyring, OVERHEAD, Opener, RateLimit, Sealer, Unopened,
-    create_key_file, overhead, read_group_key_file, read_key_file,
+    Epoch, Key, KeyError, KeyFileError, KeyName, Keyring, NotAName, OVERHEAD, Opener, RateLimit,
+    Sealer, Unopened, create_key_file, overhead, read_group_key_file, read_key_file,
 };
 
 const KIND: u8 = 1;
@@ -596,4 +596,15 @@ fn a_key_file_is_made_for_one_reader_and_read_only_so() {
         read_key_file(&path),
         Err(KeyFileError::Missing { .. })
     ));
+}
+
+#[test]
+fn a_name_of_a_key_is_read_as_it_is_shown() {
+    let key = Key::random().unwrap();
+    let name = key.name();
+    assert_eq!(name.to_string().parse(), Ok(name));
+    assert_eq!(Keyring::of(key).names().collect::<Vec<_>>(), [name]);
+    for text in ["", "0123456", "012345678", "0123456g"] {
+        assert_eq!(text.parse::<KeyName>(), Err(NotAName), "{text}");
+    }
 }

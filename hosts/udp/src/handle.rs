@@ -8,6 +8,7 @@ use selvedge_celect::{self as celect, Ballot};
 use selvedge_core::shared::{self, Subscriber};
 use selvedge_core::{Member, NodeId, Time};
 use selvedge_membership as membership;
+use selvedge_seal::Keyring;
 
 use crate::kept::Kept;
 use crate::service::{Answer, Command, Error, NodeService, Reject};
@@ -228,6 +229,18 @@ impl Handle {
     /// [`Reject::Tags`] when they are too long; they are as before then. When the node has stopped.
     pub async fn set_tags(&self, tags: impl Into<Tags>) -> Result<(), Error> {
         self.submit(Command::SetTags(tags.into())).await
+    }
+
+    /// Replaces the keys of this node: it seals with the first one from now on, and opens with all.
+    ///
+    /// A mesh changes its key without an interruption in three rounds, each of which all nodes have
+    /// before the next one begins: the new key last, the new key first, the old key removed. The
+    /// functions for key files in [`seal`](crate::seal) do these changes.
+    ///
+    /// # Errors
+    /// [`Reject::NotSealed`] where the node started without keys. When the node has stopped.
+    pub async fn set_keys(&self, keys: Keyring) -> Result<(), Error> {
+        self.submit(Command::SetKeys(keys)).await
     }
 
     /// Gives membership a command, for instance a broadcast. It does not wait: a command for members

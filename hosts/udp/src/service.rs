@@ -10,6 +10,7 @@ use selvedge_groups::{
     store::{BYTES_MAX, ENTRIES_MAX, Entry, Key, Operation, Page, SESSIONS_MAX, SessionId, Stored},
 };
 use selvedge_kgroup::{Site, TriggerId};
+use selvedge_seal::Keyring;
 use thiserror::Error;
 
 use crate::Observed;
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Group { group: GroupId, question: Question },
     /// Other tags for this node.
     SetTags(Tags),
+    /// Other keys for the datagrams.
+    SetKeys(Keyring),
     /// An owner of a session that goes on.
     Resume(kept::Name),
     /// Leave the mesh, and end.
@@ -107,6 +110,9 @@ pub enum Reject {
     /// The tags are too long.
     #[error(transparent)]
     Tags(#[from] TagsTooLong),
+    /// The node has no keys to replace.
+    #[error("this node sends in the clear: give it keys at its start, by Setup::seal")]
+    NotSealed,
     /// The command would replace the node's addresses.
     #[error(
         "the metadata of this node is its addresses and tags: set the tags by Handle::set_tags, and the \

@@ -285,6 +285,16 @@ impl Task {
                 self.carry_out(None).await;
                 reply.send(outcome.map(|()| Answer::Done));
             }
+            Command::SetKeys(keys) => {
+                let outcome = match &mut self.sealing {
+                    Some(sealing) => {
+                        sealing.datagrams.rotate(keys);
+                        Ok(Answer::Done)
+                    }
+                    None => Err(Reject::NotSealed),
+                };
+                reply.send(outcome);
+            }
             Command::Resume(name) => {
                 reply.send(self.resume(name).map(Answer::Session));
                 self.carry_out(None).await;

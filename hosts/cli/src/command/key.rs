@@ -1,18 +1,16 @@
-//! `selvedge key`.
+//! `selvedge key` and `selvedge keys`.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::Args;
-use selvedge_seal::create_key_file;
+use clap::{Args, Subcommand};
+use selvedge_seal::{KeyName, add_key, create_key_file, read_group_key_file, remove_key, use_key};
 
 use super::Failure;
 
 /// Make a file with a new key for a mesh, which no other user may read
 ///
-/// Every node of a mesh gets a copy. To change keys without an interruption: add the new file's key
-/// line at the end of every node's file, restart all nodes, move the line to the front, restart all
-/// nodes, and remove the old line.
+/// Every node of a mesh gets a copy. `selvedge keys` changes the keys.
 #[derive(Debug, Args)]
 pub(crate) struct Key {
     /// File to make; an existing file is never overwritten
@@ -29,6 +27,78 @@ impl Key {
             "{path} has a new key: copy it to every node, and start them with --key"
         )
         .map_err(Failure::Output)?;
+        Ok(true)
+    }
+}
+
+/// List or change the keys in a file, to replace the key of a mesh without an interruption
+///
+/// The first key seals, all open. Change one file, copy it to all nodes, and send each of them
+/// SIGHUP, which has it read the file again: first with `add`, then with `use`, and last with `remove`
+/// of the old key. Each round is over at all nodes before the next one begins.
+#[derive(Debug, Args)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    change: Change,
+}
+
+#[derive(Debug, Subcommand)]
+enum Change {
+    /// Print the names of the keys: the first one seals
+    List {
+        #[command(flatten)]
+        of: File,
+    },
+    /// Add a new key, which opens and does not seal yet
+    Add {
+        #[command(flatten)]
+        of: File,
+    },
+    /// Make a key the first one, which seals
+    Use {
+        #[command(flatten)]
+        of: File,
+        /// Name of the key, from `selvedge keys list`
+        name: KeyName,
+    },
+    /// Remove a key that does not seal
+    Remove {
+        #[command(flatten)]
+        of: File,
+        /// Name of the key, from `selvedge keys list`
+        name: KeyName,
+    },
+}
+
+#[derive(Debug, Args)]
+struct File {
+    /// File with the keys
+    #[arg(value_name = "FILE")]
+    path: PathBuf,
+}
+
+impl Keys {
+    pub(crate) fn run(self) -> Result<bool, Failure> {
+        let of = match self.change {
+            Change::List { of } => of,
+            Change::Add { of } => {
+                add_key(&of.path)?;
+                of
+            }
+            Change::Use { of, name } => {
+                use_key(&of.path, name)?;
+                of
+            }
+            Change::Remove { of, name } => {
+                remove_key(&of.path, name)?;
+                of
+            }
+        };
+        let mut out = io::stdout().lock();
+        let uses = core::iter::once("seals and opens").chain(core::iter::repeat("opens"));
+        for (name, does) in read_group_key_file(&of.path)?.names().zip(uses) {
+            writeln!(out, "{name}  {does}").map_err(Failure::Output)?;
+        }
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@ mod log;
 mod trouble;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use log::{Line, Log};
@@ -12,7 +12,7 @@ use selvedge::Election;
 use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Ratio, Span};
 use selvedge_membership::{Config, Event, SuspicionLength};
-use selvedge_seal::{RateLimit, Seal, read_group_key_file, read_key_file};
+use selvedge_seal::{KeyFileError, Keyring, RateLimit, Seal, read_group_key_file, read_key_file};
 use selvedge_udp::faults::{FaultControl, Faults, Faulty};
 use selvedge_udp::traffic::TrafficReport;
 use selvedge_udp::transport::Udp;
@@ -41,7 +41,7 @@ const REPORTS: Duration = Duration::from_secs(1);
 ///
 /// The first node needs no --join; every other node names one or more running nodes. The nodes
 /// elect a leader, and another leader when that one fails or leaves. Ctrl-C (SIGINT) or SIGTERM
-/// lets the node leave. SIGHUP, SIGUSR1 and SIGUSR2 do nothing: a node has no file to reopen.
+/// lets the node leave. SIGHUP has it read the key file again. SIGUSR1 and SIGUSR2 do nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Try it in two terminals:
   selvedge key mesh.key
@@ -139,15 +139,36 @@ impl Node {
             per_second,
             burst: per_second.saturating_mul(2),
         });
-        let keyring = if self.group_reads_key {
-            read_group_key_file(path)?
-        } else {
-            read_key_file(path)?
-        };
         let group = self.group.as_deref().unwrap_or("selvedge");
-        let mut seal = Seal::new(keyring, group);
+        let mut seal = Seal::new(self.read_keys(path)?, group);
         seal.rate = rate;
         Ok(Some(seal))
+    }
+
+    fn read_keys(&self, path: &Path) -> Result<Keyring, KeyFileError> {
+        match self.group_reads_key {
+            true => read_group_key_file(path),
+            false => read_key_file(path),
+        }
+    }
+
+    /// Gives a node the keys that its file has now. Returns a line about it.
+    async fn reload_keys(&self, node: &Handle) -> String {
+        let Some(path) = &self.key else {
+            return "there is no key file to read again: this node sends in the clear".to_owned();
+        };
+        let keys = match self.read_keys(path) {
+            Ok(keys) => keys,
+            Err(error) => return format!("the keys stay as they are: {error}"),
+        };
+        let names: Vec<String> = keys.names().map(|it| it.to_string()).collect();
+        match node.set_keys(keys).await {
+            Ok(()) => format!(
+                "keys from now on: {}; the first one seals",
+                names.join(", ")
+            ),
+            Err(error) => format!("the keys stay as they are: {error}"),
+        }
     }
 
     fn election(&self) -> Election {
@@ -219,7 +240,7 @@ impl Node {
     async fn serve(self) -> Result<(), Failure> {
         let setup = self.setup().await?;
         // Once the node has started, others may know of it, so it leaves properly.
-        let mut signals = Signals::listen()?;
+        let (mut signals, mut reloads) = (Signals::listen()?, Reloads::listen()?);
         let node = Host::start(setup).await?;
         let mut events = node.events_from_oldest();
         let (id, clock) = (node.id(), node.clock());
@@ -238,6 +259,10 @@ impl Node {
         let ended = loop {
             tokio::select! {
                 asked = signals.recv() => break asked,
+                () = reloads.recv() => {
+                    let line = self.reload_keys(&node).await;
+                    log.write("keys", &Line::new(line));
+                }
                 Ok(error) = &mut closed => break Err(Failure::Output(error)),
                 event = events.recv() => match event {
                     Ok(event) => {
@@ -324,7 +349,7 @@ struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// Signals that would end the process, and do nothing while these streams exist.
-    _ignored: [Signal; 3],
+    _ignored: [Signal; 2],
 }
 
 #[cfg(unix)]
@@ -336,7 +361,6 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             _ignored: [
-                listen(SignalKind::hangup())?,
                 listen(SignalKind::user_defined1())?,
                 listen(SignalKind::user_defined2())?,
             ],
@@ -348,6 +372,39 @@ impl Signals {
             _ = self.interrupt.recv() => Ok(()),
             _ = self.terminate.recv() => Ok(()),
         }
+    }
+}
+
+/// The signal that has the node read its key file again.
+#[cfg(unix)]
+struct Reloads(Signal);
+
+#[cfg(unix)]
+impl Reloads {
+    fn listen() -> Result<Self, Failure> {
+        let hangup = signal(SignalKind::hangup());
+        hangup.map(Self).map_err(Failure::Signal)
+    }
+
+    async fn recv(&mut self) {
+        if self.0.recv().await.is_none() {
+            core::future::pending().await
+        }
+    }
+}
+
+/// There is no such signal.
+#[cfg(not(unix))]
+struct Reloads;
+
+#[cfg(not(unix))]
+impl Reloads {
+    fn listen() -> Result<Self, Failure> {
+        Ok(Self)
+    }
+
+    async fn recv(&mut self) {
+        core::future::pending().await
     }
 }
 

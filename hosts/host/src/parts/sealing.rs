@@ -77,6 +77,13 @@ impl Sealing {
         self.epoch = epoch;
     }
 
+    /// Seals with the first key of another ring from now on, and opens with all of them.
+    pub fn rotate(&mut self, keyring: Keyring) {
+        self.sealer.rotate(&keyring);
+        self.opener.rotate(keyring.clone());
+        self.keyring = keyring;
+    }
+
     /// The latest epoch of a node, as far as its datagrams were opened.
     #[must_use]
     pub fn latest(&self, sender: NodeId) -> Option<Epoch> {

@@ -23,6 +23,7 @@ mod groups;
 mod handle;
 mod host;
 mod hostile;
+mod keys;
 mod network;
 mod places;
 mod power;

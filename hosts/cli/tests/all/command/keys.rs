@@ -132,3 +132,95 @@ fn a_key_file_that_could_not_be_written_leaves_its_name_free() {
     assert!(!std::fs::exists(&path).unwrap(), "it left a file");
     folder.key("mesh.key");
 }
+
+/// The names that the command prints, in the order of the file.
+fn names(arguments: &[&str]) -> Vec<String> {
+    let output = selvedge(arguments);
+    assert!(output.status.success(), "{}", complaint(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines = text.lines().map(|it| it.split_once("  ").unwrap());
+    let uses: Vec<(String, String)> = lines.map(|it| (it.0.into(), it.1.into())).collect();
+    assert_eq!(uses[0].1, "seals and opens");
+    assert!(uses[1..].iter().all(|it| it.1 == "opens"));
+    uses.into_iter().map(|it| it.0).collect()
+}
+
+/// Comments, the mode and other keys stay, also where the last line has no end.
+#[cfg(unix)]
+#[test]
+fn keys_are_added_put_first_and_removed() {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let folder = Folder::new("rotated");
+    let path = folder.key("mesh.key");
+    let whole = fs::read_to_string(&path).unwrap();
+    fs::write(&path, whole.trim_end()).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let link = folder.path("link.key");
+    symlink(&path, &link).unwrap();
+    let first = names(&["keys", "list", &link]).remove(0);
+    let both = names(&["keys", "add", &link]);
+    assert_eq!((both.len(), &both[0]), (2, &first));
+    let swapped = names(&["keys", "use", &link, &both[1]]);
+    assert_eq!(swapped, [both[1].clone(), first.clone()]);
+    let refused = selvedge(&["keys", "remove", &link, &both[1]]);
+    assert!(complaint(&refused).contains("selvedge keys use"));
+    assert_eq!(names(&["keys", "remove", &link, &first]), [both[1].clone()]);
+    let unknown = selvedge(&["keys", "use", &link, &first]);
+    assert!(complaint(&unknown).contains("selvedge keys list"));
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("# Keys of a mesh") && text.lines().count() == 2);
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    for _ in 1..8 {
+        names(&["keys", "add", &path]);
+    }
+    let full = selvedge(&["keys", "add", &path]);
+    assert!(complaint(&full).contains("the limit"));
+    assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 2);
+}
+
+/// Of three nodes with one file each, which read it again. None fails meanwhile.
+#[cfg(unix)]
+#[test]
+fn nodes_read_their_key_file_again_at_a_signal() {
+    use std::fs;
+
+    use crate::command::running::{Running, SELVEDGE};
+
+    let folder = Folder::new("reread");
+    let path = folder.key("mesh.key");
+    let flags = ["node", "--key", &path, "--period", "100", "--listen"];
+    let mut one = Running::start(SELVEDGE, &[&flags[..], &["127.0.0.1:0"]].concat());
+    let line = one.wait_for("listens at");
+    let address = line.rsplit(' ').next().unwrap().to_owned();
+    let join = ["127.0.0.1:0", "--join", &address];
+    let mut two = Running::start(SELVEDGE, &[&flags[..], &join].concat());
+    two.wait_for("joined");
+    one.wait_for("joined");
+    let first = names(&["keys", "list", &path]).remove(0);
+    let added = names(&["keys", "add", &path]).remove(1);
+    let mut reread = |expected: &str| {
+        for node in [&mut one, &mut two] {
+            node.signal("HUP");
+            node.wait_for(&format!("keys from now on: {expected};"));
+        }
+    };
+    reread(&format!("{first}, {added}"));
+    names(&["keys", "use", &path, &added]);
+    reread(&format!("{added}, {first}"));
+    names(&["keys", "remove", &path, &first]);
+    reread(&added);
+    // A damaged file changes nothing.
+    fs::write(&path, "no key").unwrap();
+    one.signal("HUP");
+    one.wait_for("the keys stay as they are");
+    fs::write(&path, "").unwrap();
+    fs::remove_file(&path).unwrap();
+    for node in [&mut one, &mut two] {
+        assert!(!node.said_by_now().iter().any(|it| it.contains("fail")));
+        assert!(node.leave().success());
+    }
+}
