@@ -50,24 +50,23 @@ async fn apply(
     founders: &Founders,
 ) -> Result<String, Failure> {
     let next = source.settings()?;
-    let keys = next.key.as_deref().map(read_key_file).transpose()?;
-    // A request may have replaced the tags of the file.
-    let has_other_tags = next.tags != settings.tags;
-    if has_other_tags {
-        let mut tags: Tags = next.tags.iter().collect();
-        founders.mark(&mut tags);
-        node.set_tags(tags).await?;
-        settings.tags = next.tags;
-    }
     let mut line = "settings read again: ".to_owned();
-    match keys {
-        Some(keys) => {
+    match &next.key {
+        Some(path) => {
+            let keys = read_key_file(path)?;
             let names: Vec<String> = keys.names().map(|it| it.to_string()).collect();
             node.set_keys(keys).await?;
             line += &format!("keys {}, the first one seals", names.join(", "));
         }
         None => line += "no keys",
     }
-    line += if has_other_tags { "; other tags" } else { "; the same tags" };
-    Ok(line)
+    // A request may have replaced tags that are in the file as they were.
+    if next.tags == settings.tags {
+        return Ok(line + "; the same tags");
+    }
+    let mut tags: Tags = next.tags.iter().collect();
+    founders.mark(&mut tags);
+    node.set_tags(tags).await?;
+    settings.tags = next.tags;
+    Ok(line + "; other tags")
 }

@@ -1,8 +1,11 @@
 //! Members, messages, and agents that join and leave.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, process};
 
 use selvedge_client::{Kind, MeshEvent, Status};
+use selvedge_seal::{KeyName, add_key, create_key_file, read_key_file, remove_key, use_key};
 
 use super::{Mesh, soon, until};
 
@@ -80,6 +83,56 @@ async fn monitors_report_messages_tags_and_members_that_leave() {
             _ => {}
         }
     }
+}
+
+/// Each round is over at both agents, as their tags show, before the next one begins.
+#[tokio::test]
+async fn agents_read_their_keys_and_tags_again_at_a_signal() {
+    let mut mesh = Mesh::start(0).await;
+    let file = |name: &str| mesh.dir.join(name).to_str().unwrap().to_owned();
+    let (config, key) = (file("agent.toml"), file("mesh.key"));
+    create_key_file(Path::new(&key)).unwrap();
+    let key = Path::new(&key);
+    let names = || -> Vec<KeyName> { read_key_file(key).unwrap().names().collect() };
+    let tag = |round: &str| fs::write(&config, format!("[tags]\nround = {round:?}\n")).unwrap();
+    tag("0");
+    let flags = [
+        "--founders",
+        "1",
+        "--failures",
+        "0",
+        "--config",
+        &config,
+        "--key",
+        key.to_str().unwrap(),
+    ];
+    mesh.add(1, &flags).await;
+    mesh.add(2, &flags).await;
+    mesh.meet(2).await;
+    for round in ["1", "2", "3"] {
+        let present = names();
+        match round {
+            "1" => drop(add_key(key).unwrap()),
+            "2" => use_key(key, present[1]).unwrap(),
+            _ => remove_key(key, present[1]).unwrap(),
+        }
+        tag(round);
+        for agent in &mesh.agents {
+            let id = agent.process.id().unwrap().to_string();
+            let sent = process::Command::new("kill").args(["-HUP", &id]).status();
+            assert!(sent.unwrap().success());
+        }
+        until(async || {
+            let members = mesh.client(0).members().await.unwrap();
+            let others = mesh.client(1).members().await.unwrap();
+            let mut all = members.iter().chain(&others);
+            all.all(|it| it.status == Status::Alive && it.tags["round"] == round)
+        })
+        .await;
+    }
+    assert_eq!(names().len(), 1);
+    mesh.add(3, &flags).await;
+    mesh.meet(3).await;
 }
 
 /// All agents are killed at once, and start again from their folders.
