@@ -213,6 +213,11 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // The group has begun anew since.
             return self.send_birth(from, group, birth, cx);
         }
+        if from.id != self.me.id {
+            // Its life may be later than the last news of the group's leader.
+            let place = self.whereabouts(group);
+            self.posted.0.extend(place.map(|it| (from, it)));
+        }
         let registrar = &mut self.registrar;
         if registrar.reported.len() < REPORTED {
             registrar.reported.insert(group);
@@ -383,6 +388,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             // Another node may answer yet.
             let is_open = |it: NodeId| self.is_here(it) && !ending.known.contains_key(&it);
             let waits = ending.asked < QUESTIONS && self.plan.known().any(is_open);
+            if !waits {
+                self.note_place(group, &ending, cx);
+            }
             return waits.then_some(ending);
         }
         ending.trials = match latest == ending.latest {
@@ -400,6 +408,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             false => self.config.patience.0 / self.config.replica.resend.0.max(1),
         };
         self.next_round(ending, rests)
+    }
+
+    /// Notes the place of a group that is not lost, for the nodes that report it again.
+    fn note_place(&mut self, group: GroupId, ending: &Ending, cx: &mut Context<'_, Self>) {
+        let latest = ending.known.values().max_by_key(|it| it.number);
+        if let Some(latest) = latest.filter(|it| !it.members.is_empty()) {
+            let members: Vec<Member> = latest.members.iter().copied().collect();
+            self.on_where(group, latest.number, None, &members, cx);
+        }
     }
 
     /// Returns true if something is so at all nodes of the site but as many as may fail, and at each present node

@@ -165,3 +165,29 @@ fn a_report_of_a_group_that_the_site_has_no_more_gets_no_answer() {
         assert_eq!(items, Vec::<&Item<Change, u64>>::new());
     }
 }
+
+/// As a founder does that has had no news of the group in its life.
+#[test]
+fn a_node_that_reports_a_group_that_is_not_lost_learns_its_place() {
+    let mut rounds = Rounds::new();
+    let members = members(&rounds.town, FIRST);
+    let knows = |rounds: &Rounds, id: u64| {
+        rounds.town.nodes[&id]
+            .machine()
+            .whereabouts(FIRST)
+            .is_some()
+    };
+    let mut ids = (1..=7).filter(|it| !members.contains(it));
+    let by = ids
+        .find(|it| *it != rounds.leader && !knows(&rounds, *it))
+        .unwrap();
+    assert!(!knows(&rounds, rounds.leader));
+    let from = rounds.town.nodes[&by].machine().me();
+    for _ in 0..2 {
+        assert!(!knows(&rounds, by));
+        let (group, number) = (FIRST, 0);
+        rounds.send(from, rounds.leader, Item::Lost { group, number });
+        rounds.town.run(Span::secs(10));
+    }
+    assert!(knows(&rounds, by));
+}
