@@ -40,7 +40,7 @@ impl Membership {
     }
 
     /// Sets the distance of a member: it weighs 1/r^m from now on, without the changes by feedback.
-    /// O(log N).
+    /// No measured round trip changes it. O(log N).
     ///
     /// # Errors
     /// [`Reject::UnknownMember`], [`Reject::ZeroDistance`], [`Reject::OwnMember`].
@@ -57,6 +57,9 @@ impl Membership {
         let is_neighbour = distance <= self.config.neighbour_distance;
         self.list
             .note(slot, |entry| entry.set_neighbour(is_neighbour));
+        if let Some(round_trip) = self.list.measure(slot) {
+            round_trip.set();
+        }
         Ok(())
     }
 

@@ -54,6 +54,12 @@ pub struct Config {
     /// Members at this distance or nearer are 1-hop neighbours and receive UNLUCKY reports. Default
     /// 1.
     pub neighbour_distance: u32,
+    /// If set, distances are measured: r is the smoothed round trip of this node's own probes.
+    /// Members up to this one weigh the same and are neighbours; if none is that near, the nearest
+    /// is one. A member keeps the default distance until its first answer, and a distance that the
+    /// host sets for good. From 1 us to `period`. Default `None`: the host sets the distances. For
+    /// IP networks take [`ROUND_TRIP_UNIT`](Self::ROUND_TRIP_UNIT).
+    pub round_trip_unit: Option<Span>,
     /// The time in which a suspect may refute. Default 3 ceil(ln(N + 1)) periods.
     pub suspicion: SuspicionLength,
     /// The number of failed probes in a row after which a suspicion is sent to others: 1 (at once,
@@ -243,6 +249,7 @@ impl Config {
             unit_distance: 1,
             default_distance: 1,
             neighbour_distance: 1,
+            round_trip_unit: None,
             suspicion: SuspicionLength::PerLog(3),
             publish_after: 2,
             retransmit_factor: 3,
@@ -264,6 +271,10 @@ impl Config {
             health_limit: 255,
         }
     }
+
+    /// A unit of measured distances that suits IP networks: 5 ms. All members of one site weigh the
+    /// same, also on a busy machine or a wireless network.
+    pub const ROUND_TRIP_UNIT: Span = Span::millis(5);
 
     /// For 802.15.4 radios: frames of 127 bytes, short metadata and broadcasts, small tables.
     #[must_use]
@@ -310,6 +321,7 @@ impl Config {
         with_unit_distance unit_distance: u32,
         with_default_distance default_distance: u32,
         with_neighbour_distance neighbour_distance: u32,
+        with_round_trip_unit round_trip_unit: Option<Span>,
         with_suspicion suspicion: SuspicionLength,
         with_publish_after publish_after: u8,
         with_retransmit_factor retransmit_factor: u8,
@@ -347,7 +359,7 @@ impl Config {
     }
 
     /// The numbers that have a range of their own.
-    fn ranges(&self) -> [Setting; 20] {
+    fn ranges(&self) -> [Setting; 21] {
         const MOST_16: u64 = u16::MAX as u64;
         const MOST_32: u64 = u32::MAX as u64;
         let (suspicion, longest) = match self.suspicion {
@@ -362,6 +374,7 @@ impl Config {
         let (smoothing, active) = self
             .active
             .map_or((1, 1), |active| (active.smoothing, active.timeout));
+        let unit = self.round_trip_unit.unwrap_or(Span(1));
         let passive = self.passive.map_or(1, |passive| passive.timeout);
         let metadata = self.longest_behind(RECORD_MAX_LEN);
         let broadcast = self.longest_behind(BROADCAST_MAX_LEN);
@@ -373,6 +386,7 @@ impl Config {
             number("exponent", self.exponent.into(), 0, 8),
             number("unit_distance", self.unit_distance, 1, MOST_32),
             number("default_distance", self.default_distance, 1, MOST_32),
+            Setting::time("round_trip_unit", unit, Span(1), self.period),
             number("suspicion", suspicion.into(), 1, longest.into()),
             number("selection.every", every.into(), 1, MOST_16),
             number("active.smoothing", smoothing.into(), 1, u8::MAX.into()),

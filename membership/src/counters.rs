@@ -45,6 +45,9 @@ pub struct Counters {
     pub unlucky_heeded: u64,
     /// UNLUCKY reports for which there was no room.
     pub unlucky_dropped: u64,
+    /// Distances that changed because a measured round trip did, see
+    /// [`Config::round_trip_unit`](crate::Config::round_trip_unit).
+    pub distances: u64,
     /// Comparisons of whole lists that this node began.
     pub syncs: u64,
     /// Probes of seeds and of the dead.

@@ -31,7 +31,8 @@ pub enum Command {
     /// Replace the metadata of this node, which all other nodes receive, at most
     /// [`Config::metadata_limit`] bytes. May be given before joining.
     SetMetadata(Metadata),
-    /// Set the distance of a member, in the host's unit, from 1. A rejoin keeps it.
+    /// Set the distance of a member, in the host's unit, from 1. A later life keeps it, and no
+    /// measured round trip changes it.
     SetDistance {
         /// The node, which must be on the list.
         id: NodeId,

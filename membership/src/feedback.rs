@@ -22,12 +22,12 @@ impl Membership {
             return;
         }
         self.counters.unlucky_sent += 1;
+        let reach = self.reach();
         let neighbours = self
             .list
             .all()
-            .filter(|&slot| self.list.draws().has(slot))
-            .filter_map(|slot| self.list.entry(slot))
-            .filter(|entry| entry.is_neighbour());
+            .filter(|&slot| self.list.draws().has(slot) && self.is_neighbour(slot, reach))
+            .filter_map(|slot| self.list.entry(slot));
         for neighbour in neighbours.take(REPORTS) {
             cx.send(neighbour.member(), Message::bare(Body::Unlucky));
         }

@@ -26,7 +26,7 @@
 //! | every list ends with the metadata that a live member set last, even if the member restarts under a number that it had | lists are compared ([`Config::sync_after`] is not 0), and messages arrive in both directions infinitely often |
 //! | parts that were cut off from each other, and nodes that lost every other node, find the mesh again | a seed or a remembered dead member is reachable; [`Config::reconnect_every`] is not 0 |
 //! | no frame is longer than [`Config::frame_budget`] | |
-//! | memory is bounded, whatever peers send; no input causes a panic | about 80 bytes for each of [`Config::member_limit`] members, and metadata |
+//! | memory is bounded, whatever peers send; no input causes a panic | about 80 bytes for each of [`Config::member_limit`] members, 12 more where the host sets distances or they are measured, and metadata |
 //! | handling a message takes O(log N) and the number of records that are piggybacked; the first record about a member moves up to 16 bytes for each other one on the list | |
 //! | one lie of a member about others changes at most [`Config::hearsay_limit`] entries of one list in a period; beyond that it can only bring back members that were suspected or failed, for as long as a suspicion lasts | the member cannot send in another's name; see [below](#lying-members) |
 //!
@@ -71,6 +71,7 @@
 //! | that members are suspected, or failed | L are believed, until the members refute |
 //! | that failed members have left | L are believed; each of these members that lives goes on in another life as soon as it learns of the lie |
 //! | that suspected or failed members live | believed, until they are found silent; a live member that is reported with wrong metadata goes on in another life. If this lie were counted, halves of a mesh of 200 that took each other for failed would find together in 20 periods, and not in 6 |
+//! | that it is near or far itself, where distances are measured: it acknowledges pings before they arrive, or late | near: each other node probes it like its nearest members, one of k + 1 for k of them, and it draws away that share of the probes of these. Far: it is probed in turn, so within the bound of [`Selection::BoundedMix`]. No node's distance changes but its own |
 //! | to another protocol, that it has to wait for a node | that node is inquired about ([`Command::Inquire`]) and listed in doubt, L in a period, until it is found silent |
 //! | requests for the list | answered to members that are on it; any node may ask a node for its own record, and to be let in |
 //!
@@ -175,6 +176,7 @@ mod probing;
 mod published;
 mod refutation;
 mod round_robin;
+mod round_trip;
 mod self_monitor;
 mod send;
 mod state;

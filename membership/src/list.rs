@@ -7,6 +7,7 @@ mod draws;
 mod entry;
 mod index;
 mod records;
+mod round_trip;
 mod tombstones;
 
 use alloc::vec::Vec;
@@ -19,6 +20,7 @@ use crate::message::{BUCKETS, Digest, Key, Metadata};
 use draws::Draws;
 pub(crate) use entry::{Entry, Standing};
 use index::Index;
+pub(crate) use round_trip::RoundTrip;
 use tombstones::Tombstones;
 
 /// All known members: the live ones, and the dead that are remembered.
@@ -31,6 +33,8 @@ pub(crate) struct MemberList {
     entries: Vec<Entry>,
     metadata: Vec<Metadata>,
     draws: Draws,
+    /// By slot, too, up to the last slot of which anything was measured.
+    round_trips: Vec<RoundTrip>,
     vacant: Vec<u32>,
     index: Index,
     live: usize,
@@ -52,6 +56,7 @@ impl MemberList {
             entries: Vec::new(),
             metadata: Vec::new(),
             draws: Draws::new(),
+            round_trips: Vec::new(),
             vacant: Vec::new(),
             index: Index::default(),
             live: 0,
@@ -90,6 +95,9 @@ impl MemberList {
             self.metadata.push(Metadata::default());
         }
         self.replace_metadata(slot, metadata);
+        if let Some(round_trip) = self.round_trips.get_mut(slot) {
+            *round_trip = RoundTrip::default();
+        }
         let entries = &self.entries;
         self.index
             .insert(key(member.id), slot, |slot| key_of(entries, slot));
@@ -193,6 +201,21 @@ impl MemberList {
     pub(crate) fn set_own_weight(&mut self, slot: usize, weight: u64) {
         let is_live = self.entry(slot).is_some_and(Entry::is_live);
         self.draws.set_own(slot, weight, is_live);
+    }
+
+    /// The measured round trip of a member, to change it: its weight stays as it is. O(1), and
+    /// makes room for all members where there is none yet.
+    pub(crate) fn measure(&mut self, slot: usize) -> Option<&mut RoundTrip> {
+        debug_assert!(slot < self.entries.len(), "no member has slot {slot}");
+        while self.round_trips.len() < self.entries.len() {
+            self.round_trips.push(RoundTrip::default());
+        }
+        self.round_trips.get_mut(slot)
+    }
+
+    /// The measured round trip of a member.
+    pub(crate) fn round_trip(&self, slot: usize) -> RoundTrip {
+        self.round_trips.get(slot).copied().unwrap_or_default()
     }
 
     /// The slot of a node. O(log N).
@@ -312,12 +335,12 @@ impl MemberList {
         );
     }
 
-    fn canonical(&self) -> impl Iterator<Item = (&Entry, Option<&Metadata>, u64, u64)> {
+    fn canonical(&self) -> impl Iterator<Item = (&Entry, Option<&Metadata>, u64, u64, RoundTrip)> {
         self.all().filter_map(|slot| {
             let entry = self.entries.get(slot)?;
             let metadata = self.metadata.get(slot);
-            let draws = &self.draws;
-            Some((entry, metadata, draws.own(slot), draws.bag().weight(slot)))
+            let (own, bag) = (self.draws.own(slot), self.draws.bag().weight(slot));
+            Some((entry, metadata, own, bag, self.round_trip(slot)))
         })
     }
 }
@@ -350,6 +373,8 @@ impl Hash for MemberList {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_core::Span;
+
     use super::*;
 
     #[test]
@@ -376,6 +401,18 @@ mod tests {
         assert_eq!((list.tombstones().len(), list.find(NodeId(1))), (0, None));
     }
 
+    #[test]
+    fn a_newcomer_in_the_place_of_another_was_not_measured() {
+        let mut list = list_of(10, &[1]);
+        list.measure(0).unwrap().take(Span(7), Span(1));
+        assert_eq!(list.round_trip(0).smoothed(), Some(Span(7)));
+        list.set_standing(0, Standing::Failed, 0, 0);
+        list.forget_first();
+        let newcomer = Member::new(2, 0);
+        let slot = list.insert(newcomer, 0, Metadata::default(), 1, 0);
+        assert_eq!((slot, list.round_trip(0).smoothed()), (Ok(0), None));
+    }
+
     fn list_of(limit: usize, ids: &[u64]) -> MemberList {
         let mut list = MemberList::new(limit);
         for &id in ids {
@@ -393,6 +430,9 @@ mod tests {
         assert_ne!(list, list_of(11, &[1, 2, 3]), "another limit");
         assert_ne!(list, list_of(10, &[1, 2]), "one less");
         assert_ne!(list, list_of(10, &[1, 2, 4]), "another member");
+        let mut measured = list_of(10, &[1, 2, 3]);
+        measured.measure(0).unwrap().take(Span(7), Span(1));
+        assert_ne!(list, measured, "a round trip");
         let after_ends_of = |ids: [u64; 2]| {
             let mut list = list_of(10, &[1, 2, 3]);
             for id in ids {

@@ -180,7 +180,8 @@ impl Membership {
             } if origin.id != self.own.id() => {
                 self.send(origin, Body::RelayedAck { target: from }, cx);
             }
-            Body::Ack { .. } => {}
+            Body::Ack { origin: None } => self.on_ack(from, slot, cx.now()),
+            Body::Ack { origin: Some(_) } => {}
             Body::PingRequest { target } => self.on_ping_request(from, target, cx),
             Body::RelayedAck { target } => self.on_relayed_ack(target, cx),
             Body::Unlucky => self.on_unlucky(from),

@@ -45,6 +45,7 @@ impl Membership {
             return;
         };
         cx.disarm(Timer::Probe);
+        self.end_measuring(probe.target);
         if probe.is_answered {
             self.probing.relax();
             return;
@@ -122,6 +123,7 @@ impl Membership {
         let target = entry.member();
         self.counters.probes += 1;
         self.probing.begin(target);
+        self.begin_measuring(target, cx.now());
         let digest = self.list.digest();
         let origin = None;
         self.send_listed(Some(slot), target, Body::Ping { digest, origin }, cx);
@@ -143,6 +145,7 @@ impl Membership {
     }
 
     pub(crate) fn ping(&mut self, target: Member, cx: &mut Context<'_, Self>) {
+        self.note_another_ping(target);
         let digest = self.list.digest();
         let origin = None;
         self.send(target, Body::Ping { digest, origin }, cx);

@@ -1,11 +1,14 @@
 //! The probe of this period, and this node's own state as its probes show it.
 
-use selvedge_core::{Member, NodeId, Span};
+use selvedge_core::{Member, NodeId, Span, Time, Untracked};
 
 /// The open probe, the members of which messages arrived, and the stretch of own timeouts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Probing {
     probe: Option<Probe>,
+    /// The moment at which the direct ping of the probe left, until it is acknowledged; only where
+    /// distances are measured. It changes nothing but weights, and every promise holds under any.
+    sent: Untracked<Option<Time>>,
     received: Received,
     /// Own timeouts are longer by this factor plus 1: probes failed, perhaps because this node is
     /// slow.
@@ -51,9 +54,28 @@ impl Probing {
         self.probe.take()
     }
 
+    /// Notes that the direct ping of the probe leaves now.
+    pub(crate) const fn begin_measuring(&mut self, now: Time) {
+        self.sent.0 = Some(now);
+    }
+
+    /// Ends the wait for the direct acknowledgement. Returns the moment at which the ping left, if
+    /// it was not acknowledged.
+    pub(crate) const fn end_measuring(&mut self) -> Option<Time> {
+        self.sent.0.take()
+    }
+
+    /// The moment at which the direct ping left that this member acknowledges for the first time.
+    pub(crate) fn take_measured(&mut self, from: Member) -> Option<Time> {
+        let is_it = self.probe.is_some_and(|probe| probe.target == from);
+        self.sent.0.take_if(|_| is_it)
+    }
+
     /// Ends the probe if this node is its target. Returns true if it was.
     pub(crate) fn cancel(&mut self, target: NodeId) -> bool {
-        self.probe.take_if(|it| it.target.id == target).is_some()
+        let is_it = self.probe.take_if(|it| it.target.id == target).is_some();
+        self.sent.0.take_if(|_| is_it);
+        is_it
     }
 
     /// Stretches own timeouts more, up to `limit`.
@@ -64,6 +86,11 @@ impl Probing {
     /// Stretches own timeouts less.
     pub(crate) const fn relax(&mut self) {
         self.stretch = self.stretch.saturating_sub(1);
+    }
+
+    /// Returns true if own timeouts are longer than they are set.
+    pub(crate) const fn is_stretched(&self) -> bool {
+        self.stretch > 0
     }
 
     /// Notes a message of this member.

@@ -148,6 +148,7 @@ impl Membership {
         Some(MemberView::new(
             entry,
             &metadata.0,
+            self.list.round_trip(slot).smoothed(),
             self.list.weights(),
             slot,
         ))

@@ -1,6 +1,6 @@
 //! The application's view: members and their health.
 
-use selvedge_core::{Member, WeightTree, Weights};
+use selvedge_core::{Member, Span, WeightTree, Weights};
 
 use crate::list::{Entry, Standing};
 
@@ -53,6 +53,9 @@ pub struct MemberView<'a> {
     pub suspicions: u8,
     /// The number of times that it missed a whole probe of this node, up to the same limit.
     pub missed: u8,
+    /// The round trip of this node's probes of it, smoothed. `None` before the first answer, and where
+    /// none is measured ([`Config::round_trip_unit`](crate::Config::round_trip_unit)).
+    pub round_trip: Option<Span>,
     weight: u64,
     total: u64,
 }
@@ -61,6 +64,7 @@ impl<'a> MemberView<'a> {
     pub(crate) fn new(
         entry: &Entry,
         metadata: &'a [u8],
+        round_trip: Option<Span>,
         weights: &WeightTree,
         slot: usize,
     ) -> Self {
@@ -71,6 +75,7 @@ impl<'a> MemberView<'a> {
             metadata,
             suspicions: entry.suspicions(),
             missed: entry.missed(),
+            round_trip,
             weight: weights.weight(slot),
             total: weights.total(),
         }

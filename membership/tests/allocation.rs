@@ -122,7 +122,7 @@ impl Host for ByHand {
     }
 }
 
-/// A mesh of 49 nodes whose messages take no time. The wire has enough capacity not to allocate
+/// A mesh of 49 nodes whose messages take no time, half of which measure distances. The wire has enough capacity not to allocate
 /// itself.
 struct Mesh<H> {
     now: Time,
@@ -135,7 +135,9 @@ struct Mesh<H> {
 impl<H: Host> Mesh<H> {
     fn new() -> Self {
         let node = |id| {
-            let machine = Membership::new(Member::new(id, 1), Config::default()).unwrap();
+            let unit = (id % 2 == 0).then_some(Config::ROUND_TRIP_UNIT);
+            let config = Config::default().with_round_trip_unit(unit);
+            let machine = Membership::new(Member::new(id, 1), config).unwrap();
             H::new(machine)
         };
         Self {

@@ -98,6 +98,7 @@ fn config(bytes: &mut Bytes<'_>) -> Config {
         config.hearsay_limit = 2;
         config.broadcast_limit = 2;
         config.sync_after = 1;
+        config.round_trip_unit = Some(Config::ROUND_TRIP_UNIT);
     }
     config
 }

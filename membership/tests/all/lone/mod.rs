@@ -43,9 +43,16 @@ impl Lone {
         self.step(Input::Message { from, message });
     }
 
+    pub(crate) fn receive_at(&mut self, now: Time, from: Member, message: Message) {
+        self.step_at(now, Input::Message { from, message });
+    }
+
     fn step(&mut self, input: Input<Membership>) {
+        self.step_at(Time::ZERO, input);
+    }
+
+    fn step_at(&mut self, now: Time, input: Input<Membership>) {
         let effects = &mut self.effects;
-        let now = Time::ZERO;
         self.driver
             .step_into(now, &mut self.rng, input, effects)
             .unwrap();
