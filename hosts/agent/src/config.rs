@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use selvedge_udp::MAX_NODE_ID;
 use serde::Deserialize;
 
@@ -66,6 +66,10 @@ pub struct Settings {
     /// Protocol period in milliseconds, equal at all nodes of a mesh. Default 1000
     #[arg(long, value_name = "MS", env = "SELVEDGE_PERIOD", value_parser = clap::value_parser!(u64).range(50..=60_000))]
     pub period: Option<u64>,
+    /// Nodes to probe: near ones more often, by the round trips that this node measures, or all alike. Default
+    /// measured
+    #[arg(long, value_name = "BY", env = "SELVEDGE_DISTANCES")]
+    pub distances: Option<Distances>,
     /// Address of the API: a loopback address, or any with a token. Default 127.0.0.1:7780, or none where there
     /// is a --socket
     #[arg(long, value_name = "ADDR", env = "SELVEDGE_HTTP")]
@@ -79,6 +83,17 @@ pub struct Settings {
     /// Unix socket of the API, for the user of the agent alone (mode 0600)
     #[arg(long, value_name = "PATH", env = "SELVEDGE_SOCKET")]
     pub socket: Option<PathBuf>,
+}
+
+/// The distances by which nodes are chosen for probes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum Distances {
+    /// The round trips of the node's own probes.
+    #[default]
+    Measured,
+    /// All nodes alike.
+    Uniform,
 }
 
 impl Settings {
@@ -131,6 +146,7 @@ impl Settings {
             tag: Vec::new(),
             tags: file.tags.into_iter().chain(own_tags).collect(),
             period: self.period.or(file.period),
+            distances: self.distances.or(file.distances),
             http: self.http.or(file.http),
             token_file: self.token_file.or(file.token_file),
             readers_token_file: self.readers_token_file.or(file.readers_token_file),

@@ -15,7 +15,7 @@
 //! [`selvedge_udp`].
 //!
 //! ```no_run
-//! use selvedge_agent::config::Settings;
+//! use selvedge_agent::config::{Distances, Settings};
 //!
 //! let settings = Settings::parse(
 //!     r#"
@@ -25,9 +25,11 @@
 //!     key = "/etc/selvedge/mesh.key"
 //!     state = "/var/lib/selvedge"
 //!     founders = [1, 2, 3]
+//!     distances = "measured"
 //!     "#,
 //! )?;
 //! assert_eq!(settings.founders, [1, 2, 3]);
+//! assert_eq!(settings.distances, Some(Distances::Measured));
 //! # Ok::<(), String>(())
 //! ```
 

@@ -21,7 +21,7 @@ use tokio::time::sleep;
 
 use crate::Failure;
 use crate::api::{Api, router};
-use crate::config::Settings;
+use crate::config::{Distances, Settings};
 use crate::growth::{self, Founders};
 use crate::log::Log;
 use crate::reload::{Source, reload};
@@ -213,6 +213,11 @@ async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Failur
         .with_period(period)
         .with_jitter(Span(period.0 / 10))
         .with_probe_timeout(Span(period.0 * 3 / 10));
+    let unit = match settings.distances.unwrap_or_default() {
+        Distances::Measured => Some(Config::ROUND_TRIP_UNIT),
+        Distances::Uniform => None,
+    };
+    let membership = membership.with_round_trip_unit(unit);
     let mut tags: Tags = settings.tags.iter().collect();
     founders.mark(&mut tags);
     let mut setup = Setup::new(id, listen)

@@ -40,6 +40,9 @@ pub struct Member {
     pub status: Status,
     /// Its address, if it is known.
     pub address: Option<String>,
+    /// The round trip of the agent's probes of it in microseconds, smoothed, if it measured any.
+    #[serde(default)]
+    pub round_trip_us: Option<u64>,
     /// Its tags.
     #[serde(default)]
     pub tags: BTreeMap<String, String>,

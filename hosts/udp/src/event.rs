@@ -6,7 +6,7 @@ use std::sync::Arc;
 #[cfg(feature = "estimate")]
 use selvedge_camera::estimate;
 use selvedge_celect::Ballot;
-use selvedge_core::{Member, NodeId, Time};
+use selvedge_core::{Member, NodeId, Span, Time};
 use selvedge_kgroup::{ConfigError, Site};
 use selvedge_membership::Status;
 use thiserror::Error;
@@ -148,6 +148,10 @@ pub struct MemberInfo {
     pub status: Status,
     /// The address to which this node sends to reach it.
     pub address: Option<SocketAddr>,
+    /// The smoothed round trip of this node's probes of it, if it measures any
+    /// ([`Config::round_trip_unit`](selvedge_membership::Config::round_trip_unit)): when the list last
+    /// changed, or the distance by which the member is weighed.
+    pub round_trip: Option<Span>,
     /// The tags of this life, as far as this node knows: of a dead member the last ones.
     pub tags: Tags,
 }

@@ -19,8 +19,8 @@ use crate::tags::Tags;
 pub(crate) struct Publisher {
     port: Port<NodeService, NodeState>,
     published: NodeState,
-    /// The directory's version when the list was made.
-    version: u64,
+    /// The directory's version when the list was made, and the number of changes of distances.
+    version: (u64, u64),
     /// True if the list has to be rebuilt.
     is_stale: bool,
     /// The tags of lives on the list, where they have any.
@@ -33,7 +33,7 @@ impl Publisher {
         Self {
             port,
             published,
-            version: 0,
+            version: (0, 0),
             is_stale: true,
             tags: BTreeMap::new(),
             events: Vec::new(),
@@ -69,11 +69,12 @@ impl Publisher {
         self.is_stale = true;
     }
 
-    /// Publishes, if anything has changed. O(members) if the list or an address in it has, else
+    /// Publishes, if anything has changed. O(members) if the list, an address or a distance in it has, else
     /// O(1).
     pub(crate) fn publish(&mut self, node: &Node, directory: &Directory, is_mute: bool) {
         let membership = node.membership();
-        let is_stale = self.is_stale || self.version != directory.version();
+        let version = (directory.version(), membership.counters().distances);
+        let is_stale = self.is_stale || self.version != version;
         let mut state = NodeState {
             me: membership.me(),
             is_in: matches!(membership.phase(), Phase::Joined | Phase::Leaving),
@@ -89,10 +90,11 @@ impl Publisher {
                 member: view.member,
                 status: view.status,
                 address: directory.get(view.member.id),
+                round_trip: view.round_trip,
                 tags: self.tags_of(view.member),
             });
             state.members = members.collect();
-            (self.version, self.is_stale) = (directory.version(), false);
+            (self.version, self.is_stale) = (version, false);
         }
         let standing = |it: &NodeState| (it.me, it.is_in, it.leader, it.leads_until, it.is_mute);
         let has_changed = is_stale || standing(&state) != standing(&self.published);

@@ -149,7 +149,10 @@ impl Setup {
         self
     }
 
-    /// The settings of membership. The frame budget holds for all protocols, so the other settings'
+    /// The settings of membership. Distances are measured with
+    /// [`with_round_trip_unit`](Config::with_round_trip_unit), or come from the application by
+    /// [`SetDistance`](selvedge_membership::Command::SetDistance); without either, all members weigh
+    /// the same. The frame budget holds for all protocols, so the other settings'
     /// budgets are lowered to it.
     #[must_use]
     pub fn membership(mut self, config: Config) -> Self {

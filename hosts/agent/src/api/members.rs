@@ -38,6 +38,8 @@ pub(super) struct MemberView {
     incarnation: u32,
     status: &'static str,
     address: Option<SocketAddr>,
+    /// The smoothed round trip of this node's probes.
+    round_trip_us: Option<u64>,
     tags: BTreeMap<String, String>,
 }
 
@@ -61,6 +63,7 @@ impl From<&MemberInfo> for MemberView {
                 Status::Left => "left",
             },
             address: info.address,
+            round_trip_us: info.round_trip.map(|it| it.0),
             tags: tags.map(|(name, it)| (name.to_owned(), text(it))).collect(),
         }
     }

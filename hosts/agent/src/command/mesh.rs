@@ -86,7 +86,17 @@ impl Ask for Members {
             members.iter().try_for_each(output::json)?;
         } else {
             let rows = members.iter().map(row);
-            output::table(["ID", "INCARNATION", "STATUS", "ADDRESS", "TAGS"], rows)?;
+            output::table(
+                [
+                    "ID",
+                    "INCARNATION",
+                    "STATUS",
+                    "ADDRESS",
+                    "ROUND TRIP",
+                    "TAGS",
+                ],
+                rows,
+            )?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -171,7 +181,7 @@ impl Ask for Nodes {
     }
 }
 
-fn row(member: &Member) -> [String; 5] {
+fn row(member: &Member) -> [String; 6] {
     let tags: Vec<_> = member
         .tags
         .iter()
@@ -182,8 +192,13 @@ fn row(member: &Member) -> [String; 5] {
         member.incarnation.to_string(),
         member.status.to_string(),
         member.address.clone().unwrap_or_default(),
+        member.round_trip_us.map(millis).unwrap_or_default(),
         tags.join(" "),
     ]
+}
+
+fn millis(micros: u64) -> String {
+    format!("{:.1} ms", micros as f64 / 1_000.0)
 }
 
 /// An event for people.

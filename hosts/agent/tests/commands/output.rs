@@ -6,13 +6,13 @@ use crate::{command, run};
 #[tokio::test]
 async fn members_and_info() {
     let fake = Fake::start().await;
-    let member = r#"{"id":7,"incarnation":3,"status":"alive","address":"10.0.0.1:7","tags":{"a":"1","b":"\u001b[2J"}}"#;
+    let member = r#"{"id":7,"incarnation":3,"status":"alive","address":"10.0.0.1:7","round_trip_us":1260,"tags":{"a":"1","b":"\u001b[2J"}}"#;
     let members =
         format!(r#"[{member},{{"id":1000,"incarnation":1,"status":"failed","address":null}}]"#);
     fake.answers(200, members.clone());
     let table = concat!(
-        "ID    INCARNATION  STATUS  ADDRESS     TAGS\n",
-        "7     3            alive   10.0.0.1:7  a=1 b=\u{fffd}[2J\n",
+        "ID    INCARNATION  STATUS  ADDRESS     ROUND TRIP  TAGS\n",
+        "7     3            alive   10.0.0.1:7  1.3 ms      a=1 b=\u{fffd}[2J\n",
         "1000  1            failed\n",
     );
     assert_eq!(

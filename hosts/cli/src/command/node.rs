@@ -1,13 +1,15 @@
 //! `selvedge node`.
 
 mod log;
+mod round_trips;
 mod trouble;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use log::{Line, Log};
+use round_trips::RoundTrips;
 use selvedge::Election;
 use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Ratio, Span};
@@ -36,6 +38,18 @@ const LOOKUP: Duration = Duration::from_secs(5);
 const LOOKS: Duration = Duration::from_secs(5);
 /// The interval at which a node that writes JSON reports its traffic.
 const REPORTS: Duration = Duration::from_secs(1);
+
+/// The interval at which round trips are reported, if they changed.
+const DISTANCES: Duration = Duration::from_secs(15);
+
+/// The distances by which nodes are chosen for probes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Distances {
+    /// The round trips of the node's own probes: near nodes are probed more often.
+    Measured,
+    /// All nodes alike.
+    Uniform,
+}
 
 /// Run one real node; several of them, in terminals or on hosts, form a mesh with a leader
 ///
@@ -93,6 +107,10 @@ pub(crate) struct Node {
     /// default
     #[arg(long, value_name = "PERIODS", value_parser = clap::value_parser!(u16).range(1..))]
     suspicion: Option<u16>,
+    /// Nodes to probe: near ones more often, by the round trips that this node measures, or all alike.
+    /// Every node is probed from time to time in both cases
+    #[arg(long, value_name = "BY", default_value = "measured")]
+    distances: Distances,
     /// Number of lists from which a live node may be missing when a leader is elected
     #[arg(long, value_name = "LISTS", default_value_t = 2)]
     c: u16,
@@ -195,6 +213,11 @@ impl Node {
                 self.suspicion
                     .map_or(Config::default().suspicion, SuspicionLength::Fixed),
             );
+        let unit = match self.distances {
+            Distances::Measured => Some(Config::ROUND_TRIP_UNIT),
+            Distances::Uniform => None,
+        };
+        let config = config.with_round_trip_unit(unit);
         let mut setup = Setup::new(id, self.listen)
             .advertise(self.advertise.iter().copied())
             .tags(self.tags.iter().cloned().collect::<Tags>())
@@ -252,6 +275,7 @@ impl Node {
         let traffic = node.traffic();
         let mut reports = every(REPORTS);
         let (mut looks, mut watch) = (every(LOOKS), Watch::default());
+        let (mut distances, mut round_trips) = (every(DISTANCES), RoundTrips::default());
 
         let patience = sleep(PATIENCE);
         tokio::pin!(patience);
@@ -276,6 +300,11 @@ impl Node {
                 () = &mut patience, if waits => {
                     waits = false;
                     log.say(&no_answer(&self.join.join(", "), traffic.report()));
+                }
+                _ = distances.tick() => {
+                    if let Some(line) = round_trips.line(&node.members()) {
+                        log.write("round-trips", &line);
+                    }
                 }
                 _ = looks.tick() => {
                     for trouble in watch.look(traffic.report(), clock.now()) {

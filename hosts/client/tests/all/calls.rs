@@ -12,7 +12,7 @@ use crate::fake::Fake;
 use crate::holds::HELD;
 
 const TTL: Duration = Duration::from_secs(5);
-const MEMBER: &str = r#"{"id":7,"incarnation":3,"status":"suspected","address":null,"tags":{"role":"store"},"later":1}"#;
+const MEMBER: &str = r#"{"id":7,"incarnation":3,"status":"suspected","address":null,"round_trip_us":1260,"tags":{"role":"store"},"later":1}"#;
 const ENTRY: &str = r#"{"key":"a/b","value_base64":"/w==","version":5,"created":4,"session":null}"#;
 
 fn member() -> Member {
@@ -21,6 +21,7 @@ fn member() -> Member {
         incarnation: 3,
         status: Status::Suspected,
         address: None,
+        round_trip_us: Some(1_260),
         tags: BTreeMap::from([("role".to_owned(), "store".to_owned())]),
     }
 }

@@ -28,6 +28,7 @@ mod network;
 mod places;
 mod power;
 mod recipes;
+mod round_trips;
 mod sections;
 mod sessions;
 mod sites;

@@ -63,6 +63,9 @@ pub(super) struct Line {
     ballot: Option<Ballot>,
     #[serde(skip_serializing_if = "Option::is_none")]
     traffic: Option<TrafficReport>,
+    /// The smoothed round trips to live nodes, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_trips_us: Option<BTreeMap<NodeId, Span>>,
     /// The number of lines missing here.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<u64>,
@@ -76,6 +79,13 @@ impl Line {
         Self {
             text,
             ..Self::default()
+        }
+    }
+
+    pub(super) fn round_trips(text: String, found: &BTreeMap<NodeId, Span>) -> Self {
+        Self {
+            round_trips_us: Some(found.clone()),
+            ..Self::new(text)
         }
     }
 
