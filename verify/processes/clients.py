@@ -149,7 +149,10 @@ class Maps:
         asked = [(node, name, node.ask(f"get {name} any")) for node in self.building.up() for name in names]
         time.sleep(seconds)
         for node, name, question in asked:
-            self.checks.that("a map without a quorum gives no answer", question.answer in (None, "no answer"),
+            # A node without its folder may meet another one before a node that knows the present site.
+            is_refused = "the present site does not have node" in (question.answer or "")
+            self.checks.that("a map without a quorum gives no answer",
+                             is_refused or question.answer in (None, "no answer"),
                              f"node {node.id}, {name}: {question.answer}")
 
     def read_all(self, names=None):
