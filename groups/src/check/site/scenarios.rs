@@ -224,6 +224,20 @@ fn changes() -> Vec<Scenario> {
         ends_within: Some(3),
         ..ONE
     };
+    let replaced_lost = Setup {
+        bounds: Bounds {
+            drops: 1,
+            ..REPLACED.bounds
+        },
+        ..REPLACED
+    };
+    let replaced_copied = Setup {
+        bounds: Bounds {
+            duplicates: 1,
+            ..REPLACED.bounds
+        },
+        ..REPLACED
+    };
     let copied = Setup {
         bounds: a_copy,
         ..ONE
@@ -234,6 +248,16 @@ fn changes() -> Vec<Scenario> {
         holds("a node proposes a site, a loss", 2_844, lost),
         holds("a node proposes a site, a copy", 3_260, copied),
         holds("a node that was away takes the site, a loss", 180, away),
+        holds(
+            "a node that missed a link asks a member that the site has no more, a loss",
+            623,
+            replaced_lost,
+        ),
+        holds(
+            "a node that missed a link asks a member that the site has no more, a copy",
+            792,
+            replaced_copied,
+        ),
     ]
 }
 
@@ -280,7 +304,7 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
         ends_within: Some(2),
         ..REPLACED
     };
-    let mut all = vec![
+    vec![
         holds(
             "a map moves from the leader that the site has no more, and another member fails",
             45_024,
@@ -301,35 +325,6 @@ pub(in super::super) fn deep() -> Vec<Scenario> {
             49_922,
             follower,
         ),
-    ];
-    all.extend(replacements_with_faults());
-    all
-}
-
-/// While members are replaced.
-fn replacements_with_faults() -> Vec<Scenario> {
-    let a_loss = |setup: Setup| Setup {
-        bounds: Bounds {
-            drops: 1,
-            ..setup.bounds
-        },
-        ..setup
-    };
-    let a_copy = |setup: Setup| Setup {
-        bounds: Bounds {
-            duplicates: 1,
-            ..setup.bounds
-        },
-        ..setup
-    };
-    let moved = "a map moves from the leader that the site has no more, and another member fails";
-    let asked = "a node that missed a link asks a member that the site has no more";
-    let named = |name: &str, fault: &str| alloc::format!("{name}, a {fault}");
-    vec![
-        holds(&named(moved, "loss"), 1, a_loss(MOVED)),
-        holds(&named(moved, "copy"), 2, a_copy(MOVED)),
-        holds(&named(asked, "loss"), 623, a_loss(REPLACED)),
-        holds(&named(asked, "copy"), 792, a_copy(REPLACED)),
     ]
 }
 
