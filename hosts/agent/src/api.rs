@@ -43,7 +43,7 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post, put};
-use selvedge_http::Page;
+use selvedge_http::{Access, Page};
 use selvedge_udp::Handle;
 
 use self::answer::Answer;
@@ -172,6 +172,11 @@ fn maps() -> Router<Api> {
             "/v1/counters/{name}",
             get(recipes::count).post(recipes::add),
         )
+}
+
+/// The same behind the guard, whose refusals are like those of the API.
+pub fn guarded(router: Router, access: impl Into<Access>, page: &Page) -> Router {
+    selvedge_http::guarded_with(router, access, page, refusal::of_guard)
 }
 
 async fn is_ready(State(api): State<Api>, request: Request, next: Next) -> Response {

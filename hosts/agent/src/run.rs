@@ -198,8 +198,11 @@ fn read_token(path: &Path) -> Result<Token, Failure> {
     })
 }
 
-/// The setup of the node.
-async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Failure> {
+/// The setup of the node of an agent.
+///
+/// # Errors
+/// When a setting is missing, or a file of it cannot be used.
+pub async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Failure> {
     let id = NodeId(settings.id.ok_or(Failure::Missing("id"))?);
     let listen = settings.listen.ok_or(Failure::Missing("listen"))?;
     if settings.founders.is_empty() {

@@ -9,9 +9,10 @@ use std::{fs, io, thread};
 use axum::Router;
 use rustix::fs::Mode;
 use rustix::process::umask;
-use selvedge_http::{Access, Page, Server, ServerError, accept, converse, guarded};
+use selvedge_http::{Access, Page, Server, ServerError, accept, converse};
 
 use crate::Failure;
+use crate::api::guarded;
 
 /// The most connections of each of the two; others wait.
 const CONNECTIONS: usize = 2_048;

@@ -5,8 +5,8 @@ use core::net::IpAddr;
 use core::str::FromStr;
 
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
 
@@ -79,43 +79,72 @@ impl fmt::Debug for Token {
     }
 }
 
+/// A request that the guard refuses. As a response it is a line of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The status: 401 without a token, 403 where the client may not do it, 414 for a long address.
+    pub status: StatusCode,
+    /// The reason, with the remedy.
+    pub why: String,
+}
+
+impl Refused {
+    fn new(status: StatusCode, why: impl Into<String>) -> Self {
+        let why = why.into();
+        Self { status, why }
+    }
+
+    /// Its response, as `write` makes it, with the header that its status needs.
+    pub(crate) fn response(self, write: fn(Self) -> Response) -> Response {
+        let status = self.status;
+        let mut response = write(self);
+        if status == StatusCode::UNAUTHORIZED {
+            let scheme = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        response
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        (self.status, format!("{}\n", self.why)).into_response()
+    }
+}
+
 /// `None` if the request may be answered, and else the refusal.
 pub(crate) fn refusal(
     access: &Access,
     method: &Method,
     uri: &Uri,
     headers: &HeaderMap,
-) -> Option<Response> {
+) -> Option<Refused> {
+    let forbidden = |why: &str| Some(Refused::new(StatusCode::FORBIDDEN, why));
     let len = uri.path_and_query().map_or(0, |it| it.as_str().len());
     if len > URI_MAX {
-        let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it\n");
-        return Some((StatusCode::URI_TOO_LONG, why).into_response());
+        let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it");
+        return Some(Refused::new(StatusCode::URI_TOO_LONG, why));
     }
     let is_reader = |it: &Token| has_token(it, uri, headers);
     let is_reader = access.readers.as_ref().is_some_and(is_reader);
     match &access.token {
         Some(token) if is_reader && !method.is_safe() && !has_token(token, uri, headers) => {
-            let why =
-                "this token reads alone: give the token of clients that may change something\n";
-            Some((StatusCode::FORBIDDEN, why).into_response())
+            forbidden("this token reads alone: give the token of clients that may change something")
         }
         Some(token) if !is_reader && !has_token(token, uri, headers) => {
             let why = "give the token of this page: /?token=TOKEN, or \
-                       the header `Authorization: Bearer TOKEN`\n";
-            let header = [(WWW_AUTHENTICATE, "Bearer")];
-            Some((StatusCode::UNAUTHORIZED, header, why).into_response())
+                       the header `Authorization: Bearer TOKEN`";
+            Some(Refused::new(StatusCode::UNAUTHORIZED, why))
         }
         // A page of another site may have its own name lead here: the name in the request reveals it.
-        None if !is_local(headers) => {
-            let why = "without a token this page is at a loopback address alone: \
-                       open http://127.0.0.1 or http://localhost with its port\n";
-            Some((StatusCode::FORBIDDEN, why).into_response())
-        }
+        None if !is_local(headers) => forbidden(
+            "without a token this page is at a loopback address alone: \
+             open http://127.0.0.1 or http://localhost with its port",
+        ),
         // A form on such a page posts here without a question; its origin reveals it.
-        Some(_) | None if !method.is_safe() && !is_own(headers) => {
-            let why = "this was sent by the page of another site: send it from this page, or from a program\n";
-            Some((StatusCode::FORBIDDEN, why).into_response())
-        }
+        Some(_) | None if !method.is_safe() && !is_own(headers) => forbidden(
+            "this was sent by the page of another site: send it from this page, or from a program",
+        ),
         Some(_) | None => None,
     }
 }

@@ -11,14 +11,14 @@ use std::net::TcpListener;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::accept;
-use crate::guard::{self, Access, Token};
+use crate::guard::{self, Access, Refused, Token};
 use crate::page::Page;
 use crate::patience::Patience;
 
@@ -105,23 +105,40 @@ impl Server {
 
 /// A router behind its guard: for a server, and for tests without one.
 pub fn guarded(router: Router, access: impl Into<Access>, page: &Page) -> Router {
-    let state = (access.into(), page.clone());
+    guarded_with(router, access, page, Refused::into_response)
+}
+
+/// The same, for a server that writes the guard's refusals in a form of its own.
+pub fn guarded_with(
+    router: Router,
+    access: impl Into<Access>,
+    page: &Page,
+    write: fn(Refused) -> Response,
+) -> Router {
+    let state = Guard {
+        access: access.into(),
+        page: page.clone(),
+        write,
+    };
     router.layer(middleware::from_fn_with_state(state, guard))
 }
 
+#[derive(Clone)]
+struct Guard {
+    access: Access,
+    page: Page,
+    write: fn(Refused) -> Response,
+}
+
 /// Refuses requests that may not be answered, and marks all answers.
-async fn guard(
-    State((access, page)): State<(Access, Page)>,
-    request: Request,
-    next: Next,
-) -> Response {
+async fn guard(State(state): State<Guard>, request: Request, next: Next) -> Response {
     let (method, uri, headers) = (request.method(), request.uri(), request.headers());
-    let refused = guard::refusal(&access, method, uri, headers);
+    let refused = guard::refusal(&state.access, method, uri, headers);
     let mut response = match refused {
-        Some(refused) => refused,
+        Some(refused) => refused.response(state.write),
         None => next.run(request).await,
     };
-    page.mark(response.headers_mut());
+    state.page.mark(response.headers_mut());
     response
 }
 

@@ -3,15 +3,16 @@
 use core::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use selvedge_udp::selvedge::groups::store::{SessionId, TTL_MAX, TTL_MIN};
 use selvedge_udp::{Error, Member, Span};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use tokio::time::{Instant, timeout};
 
+use super::BODY_MAX;
 use super::refusal::{Kind, Refusal};
 
 /// The time that a request waits for the mesh unless it gives one.
@@ -35,6 +36,41 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
         serde_urlencoded::from_str(&query.join("&"))
             .map(Self)
             .map_err(wrong)
+    }
+}
+
+/// The parts of the path that its pattern names.
+#[derive(Debug)]
+pub(crate) struct Part<T>(pub(crate) T);
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Part<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
+        let path = Path::from_request_parts(parts, state).await;
+        let wrong = |it: &str| Refusal::bad(format!("the path is wrong: {it}"));
+        path.map(|Path(it)| Self(it))
+            .map_err(|it| wrong(&it.body_text()))
+    }
+}
+
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) struct Body(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Body {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let body = Bytes::from_request(request, state).await;
+        body.map(Self)
+            .map_err(|it| match it.status() == StatusCode::PAYLOAD_TOO_LARGE {
+                true => {
+                    let why = format!("a body has at most {BODY_MAX} bytes: send less at a time");
+                    Refusal::new(Kind::TooLarge, why)
+                }
+                false => Refusal::bad(format!("the body did not arrive: {it}")),
+            })
     }
 }
 

@@ -3,8 +3,7 @@
 use core::convert::Infallible;
 use core::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -20,7 +19,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::Api;
 use super::answer::{Answer, event, json};
-use super::asked::{Asked, Ttl, Wait, wants_events};
+use super::asked::{Asked, Body, Part, Ttl, Wait, wants_events};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
 use crate::hold::{Held, Life, NoHold, Standing, View};
@@ -98,7 +97,7 @@ async fn next(stage: Option<Stage>) -> Option<(Result<Event, Infallible>, Option
 
 pub(super) async fn session(
     State(api): State<Api>,
-    Path(map): Path<String>,
+    Part(map): Part<String>,
     Asked(Asks { ttl, wait }): Asked<Asks>,
     headers: HeaderMap,
 ) -> Answer {
@@ -108,7 +107,7 @@ pub(super) async fn session(
 
 pub(super) async fn lock(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Asks { ttl, wait }): Asked<Asks>,
     headers: HeaderMap,
 ) -> Answer {
@@ -139,7 +138,7 @@ pub(super) struct AsksPermit {
 
 pub(super) async fn semaphore(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(AsksPermit { permits, ttl, wait }): Asked<AsksPermit>,
     headers: HeaderMap,
 ) -> Answer {
@@ -155,10 +154,10 @@ pub(super) async fn semaphore(
 
 pub(super) async fn campaign(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Asks { ttl, wait }): Asked<Asks>,
     headers: HeaderMap,
-    value: Bytes,
+    Body(value): Body,
 ) -> Answer {
     let election = Election::new(api.recipe("elections"), &name, ttl.span()?);
     let leads = wait
@@ -182,10 +181,10 @@ pub(super) struct AsksListing {
 
 pub(super) async fn register(
     State(api): State<Api>,
-    Path(service): Path<String>,
+    Part(service): Part<String>,
     Asked(asked): Asked<AsksListing>,
     headers: HeaderMap,
-    address: Bytes,
+    Body(address): Body,
 ) -> Answer {
     let Ok(address) = core::str::from_utf8(&address) else {
         return Err(Refusal::bad(
@@ -217,7 +216,7 @@ pub(super) struct AsksEntry {
 
 pub(super) async fn enter(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(AsksEntry { number, ttl, wait }): Asked<AsksEntry>,
     headers: HeaderMap,
 ) -> Answer {
@@ -236,19 +235,19 @@ fn no_hold(name: &str) -> Refusal {
     Refusal::new(Kind::NotFound, why)
 }
 
-pub(super) async fn show(State(api): State<Api>, Path(hold): Path<String>) -> Answer {
+pub(super) async fn show(State(api): State<Api>, Part(hold): Part<String>) -> Answer {
     let view = api.holds.show(&hold).await;
     json(&view.ok_or_else(|| no_hold(&hold))?)
 }
 
-pub(super) async fn extend(State(api): State<Api>, Path(hold): Path<String>) -> Answer {
+pub(super) async fn extend(State(api): State<Api>, Part(hold): Part<String>) -> Answer {
     let view = api.holds.extend(&hold).await;
     json(&view.ok_or_else(|| no_hold(&hold))?)
 }
 
 pub(super) async fn release(
     State(api): State<Api>,
-    Path(hold): Path<String>,
+    Part(hold): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let released = async { Ok(api.holds.release(&hold).await) };

@@ -1,7 +1,6 @@
 //! Entries of maps.
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderName;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 use super::answer::{Answer, Value, bytes, event, json};
-use super::asked::{Asked, Ttl, Wait, session_id};
+use super::asked::{Asked, Body, Part, Ttl, Wait, session_id};
 use super::refusal::{Kind, Refusal};
 
 /// The header with the version of an entry.
@@ -139,7 +138,7 @@ pub(super) struct List {
 
 pub(super) async fn list(
     State(api): State<Api>,
-    Path(map): Path<String>,
+    Part(map): Part<String>,
     Asked(asked): Asked<List>,
 ) -> Answer {
     let map = api.node.map(&map);
@@ -162,7 +161,7 @@ pub(super) struct Waits {
 
 pub(super) async fn entry(
     State(api): State<Api>,
-    Path((map, key)): Path<(String, String)>,
+    Part((map, key)): Part<(String, String)>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let Some(entry) = wait.of(api.node.map(&map).get(&*key)).await? else {
@@ -194,9 +193,9 @@ pub(super) const fn expected(version: Option<u64>) -> Expected {
 
 pub(super) async fn put(
     State(api): State<Api>,
-    Path((map, key)): Path<(String, String)>,
+    Part((map, key)): Part<(String, String)>,
     Asked(asked): Asked<Put>,
-    value: Bytes,
+    Body(value): Body,
 ) -> Answer {
     let map = api.node.map(&map);
     let condition = expected(asked.version);
@@ -234,7 +233,7 @@ pub(super) struct Delete {
 
 pub(super) async fn delete(
     State(api): State<Api>,
-    Path((map, key)): Path<(String, String)>,
+    Part((map, key)): Part<(String, String)>,
     Asked(asked): Asked<Delete>,
 ) -> Answer {
     let map = api.node.map(&map);
@@ -255,7 +254,7 @@ pub(super) struct Watch {
 
 pub(super) async fn watch(
     State(api): State<Api>,
-    Path(map): Path<String>,
+    Part(map): Part<String>,
     Asked(asked): Asked<Watch>,
 ) -> Result<Response, Refusal> {
     let map: Map<'static> = api.node.map(&map);

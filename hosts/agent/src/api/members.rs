@@ -4,8 +4,7 @@ use core::net::SocketAddr;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use selvedge_udp::selvedge::kgroup::{ConfigError, Site};
 use selvedge_udp::selvedge::membership::{Command, Status};
 use selvedge_udp::{Error, Member, MemberInfo, NodeId, Tags};
@@ -13,7 +12,7 @@ use serde::Serialize;
 
 use super::Api;
 use super::answer::{Answer, json};
-use super::asked::{Asked, Wait, from_json};
+use super::asked::{Asked, Body, Part, Wait, from_json};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
 use crate::{growth, message};
@@ -128,7 +127,7 @@ pub(super) async fn leader(State(api): State<Api>) -> Answer {
 
 pub(super) async fn confirm(
     State(api): State<Api>,
-    Path(id): Path<u64>,
+    Part(id): Part<u64>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let members = api.node.members();
@@ -147,7 +146,7 @@ pub(super) async fn confirm(
 
 pub(super) async fn remove(
     State(api): State<Api>,
-    Path(id): Path<u64>,
+    Part(id): Part<u64>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let later = api.site()?.without_node(NodeId(id));
@@ -156,7 +155,7 @@ pub(super) async fn remove(
 
 pub(super) async fn add(
     State(api): State<Api>,
-    Path(id): Path<u64>,
+    Part(id): Part<u64>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let site = api.site()?;
@@ -180,7 +179,7 @@ pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<W
 pub(super) async fn tags(
     State(api): State<Api>,
     Asked(Waits { wait }): Asked<Waits>,
-    body: Bytes,
+    Body(body): Body,
 ) -> Answer {
     let tags: BTreeMap<String, String> = from_json(&body)?;
     let mut tags: Tags = tags.into_iter().collect();
@@ -191,9 +190,9 @@ pub(super) async fn tags(
 
 pub(super) async fn message(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
-    value: Bytes,
+    Body(value): Body,
 ) -> Answer {
     let Some(payload) = message::encode(&name, &value) else {
         let why = format!(

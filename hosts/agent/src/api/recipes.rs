@@ -1,7 +1,6 @@
 //! Requests to recipes that hold nothing.
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{KeepAlive, Sse};
@@ -17,7 +16,7 @@ use tokio::time::timeout_at;
 
 use super::Api;
 use super::answer::{Answer, Value, bytes, event, json};
-use super::asked::{Asked, Wait, wants_events};
+use super::asked::{Asked, Body, Part, Wait, wants_events};
 use super::holds::COMMENTS;
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
@@ -45,7 +44,7 @@ impl Api {
 
 pub(super) async fn observe(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
     headers: HeaderMap,
 ) -> Answer {
@@ -84,7 +83,7 @@ fn views(instances: Instances) -> Vec<Instance> {
 
 pub(super) async fn resolve(
     State(api): State<Api>,
-    Path(service): Path<String>,
+    Part(service): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
     headers: HeaderMap,
 ) -> Answer {
@@ -109,9 +108,9 @@ struct Pushed {
 
 pub(super) async fn push(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
-    value: Bytes,
+    Body(value): Body,
 ) -> Answer {
     let queue = Queue::new(api.recipe("queues"), &name);
     let version = wait.of(queue.push(&value)).await?;
@@ -120,7 +119,7 @@ pub(super) async fn push(
 
 pub(super) async fn pop(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let end = wait.end();
@@ -152,7 +151,7 @@ struct Sum {
 
 pub(super) async fn count(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
 ) -> Answer {
     let counter = Counter::new(api.recipe("counters"), &name);
@@ -170,7 +169,7 @@ pub(super) struct Adds {
 
 pub(super) async fn add(
     State(api): State<Api>,
-    Path(name): Path<String>,
+    Part(name): Part<String>,
     Asked(Adds { add, wait }): Asked<Adds>,
 ) -> Answer {
     let counter = Counter::new(api.recipe("counters"), &name);

@@ -4,6 +4,7 @@ use core::fmt;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use selvedge_http::Refused;
 use selvedge_udp::selvedge::groups::store::StoreReject;
 use selvedge_udp::selvedge::{self, kgroup};
 use selvedge_udp::{Error, Reject};
@@ -21,6 +22,8 @@ pub(crate) enum Kind {
     NotFound,
     /// The API has no such path.
     NoPath,
+    /// The token is missing or wrong.
+    Unauthorized,
     /// The client may not do this.
     Forbidden,
     /// The time to wait is over. A change may still be made.
@@ -66,6 +69,7 @@ impl Kind {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
             Self::NotFound | Self::NoPath => StatusCode::NOT_FOUND,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
             Self::Forbidden => StatusCode::FORBIDDEN,
             Self::Timeout => StatusCode::REQUEST_TIMEOUT,
             Self::Mismatch => StatusCode::CONFLICT,
@@ -75,6 +79,17 @@ impl Kind {
             Self::Full => StatusCode::INSUFFICIENT_STORAGE,
         }
     }
+}
+
+/// A refusal of the guard, as one of the API.
+pub(crate) fn of_guard(refused: Refused) -> Response {
+    let Refused { status, why } = refused;
+    let kind = match status {
+        StatusCode::UNAUTHORIZED => Kind::Unauthorized,
+        StatusCode::URI_TOO_LONG => Kind::TooLarge,
+        _ => Kind::Forbidden,
+    };
+    json_with(status, &Body { error: &why, kind })
 }
 
 impl IntoResponse for Refusal {

@@ -1,19 +1,18 @@
 //! Transactions.
 
-use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use selvedge_udp::selvedge::groups::store::{Action, Compare, Transaction};
 use serde::Deserialize;
 
 use super::Api;
 use super::answer::{Answer, Value};
-use super::asked::{Asked, from_json, session_id};
+use super::asked::{Asked, Body, Part, from_json, session_id};
 use super::maps::{Waits, expected, stored};
 use super::refusal::Refusal;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Body {
+struct Steps {
     #[serde(default)]
     when: Vec<When>,
     then: Vec<Step>,
@@ -88,11 +87,11 @@ impl Step {
 
 pub(super) async fn transact(
     State(api): State<Api>,
-    Path(map): Path<String>,
+    Part(map): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
-    body: Bytes,
+    Body(body): Body,
 ) -> Answer {
-    let body: Body = from_json(&body)?;
+    let body: Steps = from_json(&body)?;
     let compare = body.when.into_iter().map(|it| Compare {
         key: it.key,
         expected: expected(Some(it.version)),

@@ -69,7 +69,7 @@ async fn wrong_requests_have_typed_answers() {
             "too_large",
         ),
         ("POST", "/v1/elections/e?wait=0s", "", 400, "bad_request"),
-        ("PUT", "/v1/maps/m/entries/a", &long, 413, ""),
+        ("PUT", "/v1/maps/m/entries/a", &long, 413, "too_large"),
         ("POST", "/v1/maps/m/transaction", "", 400, "bad_request"),
         (
             "POST",
@@ -115,7 +115,15 @@ async fn wrong_requests_have_typed_answers() {
             "too_large",
         ),
         ("POST", "/v1/members/9/confirm", "", 404, "not_found"),
-        ("POST", "/v1/members/x/confirm", "", 400, ""),
+        ("POST", "/v1/members/x/confirm", "", 400, "bad_request"),
+        ("GET", "/v1/maps/m/entries/%ff", "", 400, "bad_request"),
+        (
+            "GET",
+            &format!("/v1/maps/m/entries?prefix={}", "p".repeat(1_100)),
+            "",
+            414,
+            "too_large",
+        ),
         ("POST", "/v1/nodes/1/remove", "", 409, "mismatch"),
     ] {
         let data = mesh.dir.join("body");
@@ -128,11 +136,9 @@ async fn wrong_requests_have_typed_answers() {
         let (found, answer) = mesh.curl(0, &arguments, path);
         let path = path.get(..60).unwrap_or(path);
         assert_eq!(found, status, "{method} {path}: {answer}");
-        if !kind.is_empty() {
-            let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-            assert_eq!(answer["kind"], kind, "{method} {path}: {answer}");
-            assert!(answer["error"].as_str().is_some_and(|it| it.len() > 10));
-        }
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["kind"], kind, "{method} {path}: {answer}");
+        assert!(answer["error"].as_str().is_some_and(|it| it.len() > 10));
     }
 }
 
@@ -207,5 +213,17 @@ async fn tokens_and_the_socket_let_programs_in() {
     let all = client(ALL, 0, &mesh);
     soon(all.map("m").put("a", "3")).await.unwrap();
     let url = format!("http://{}/v1/info", mesh.agents[0].http);
-    assert_eq!(curl(&[], &url).0, 401);
+    let change = format!("authorization: Bearer {READERS}");
+    for (arguments, status, kind) in [
+        (&["-i"][..], 401, "unauthorized"),
+        (&["-i", "-X", "POST", "-H", &change], 403, "forbidden"),
+    ] {
+        let (found, answer) = curl(arguments, &url);
+        assert_eq!(found, status, "{answer}");
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let asks_for_a_token = head.contains("www-authenticate: Bearer");
+        assert_eq!(asks_for_a_token, status == 401, "{head}");
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["kind"], kind);
+    }
 }
