@@ -9,6 +9,9 @@ use selvedge_groups::store::{Entry, Key, Transaction, appended};
 use super::outcome::{done, over};
 use crate::{Error, Map, PrefixNews, Session};
 
+/// The value of an entry that shares its place with others of this value.
+pub(super) const READER: &[u8] = b"r";
+
 /// The order of the holders of one prefix: a later one has a greater token, also after the map has
 /// [begun anew](crate::Handle::begin_anew). Send it with each request to the protected resource, which refuses a token
 /// that is smaller than one it has seen.
@@ -43,6 +46,19 @@ pub(super) fn rank(prefix: &str, key: &str) -> Option<u32> {
     let digits = key.strip_prefix(prefix)?.get(..8)?;
     let priority = u32::from_str_radix(digits, 16).ok()?;
     is_in_line(&ranked(prefix, priority), key).then_some(priority)
+}
+
+/// Returns true if this entry excludes one that shares. Other bytes than those of one that shares exclude, too.
+pub(super) fn excludes(entry: &Entry) -> bool {
+    entry.value[..] != *READER
+}
+
+/// The version of the change that appended this entry to a prefix.
+pub(super) fn version_of(prefix: &str, key: &str) -> Option<u64> {
+    let digits = key
+        .strip_prefix(prefix)
+        .filter(|_| is_in_line(prefix, key))?;
+    u64::from_str_radix(digits, 16).ok()
 }
 
 impl Place {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::Span;
-use selvedge_groups::store::Key;
+use selvedge_groups::store::{Entry, Key, SessionId};
 
 pub use super::line::Token;
-use super::line::{Place, first, is_in_line};
+use super::line::{Place, READER, excludes, first, is_in_line, version_of};
 use crate::{Error, Map, Session};
 
 /// A lock of this name in a map. Unlike [`Handle::lock`](crate::Handle::lock), which all nodes of the mesh grant,
@@ -42,6 +42,21 @@ pub struct Lock<'a> {
     /// One for each name.
     prefixes: BTreeSet<Key>,
     ttl: Span,
+}
+
+/// A holder of a lock, or one that waits for it. See [`Lock::places`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockPlace {
+    /// Its session, which has the member that asked.
+    pub session: SessionId,
+    /// Its fencing token.
+    pub token: Token,
+    /// True if it shares the lock with others that share it.
+    pub is_shared: bool,
+    /// True if no one before it excludes it: it has this name. One that asks for several names may wait for
+    /// another one.
+    pub has_it: bool,
 }
 
 /// Holds a lock until it is dropped, its node leaves, or its session ends.
@@ -89,7 +104,7 @@ impl<'a> Lock<'a> {
     /// When the session ended in the meantime ([`Reject::SessionOver`](crate::Reject::SessionOver)), or the map
     /// has no room; as [`Map::session`].
     pub async fn acquire(&self) -> Result<Guard, Error> {
-        let place = self.take().await?;
+        let place = self.take(&[]).await?;
         // Who is the first of a line stays so.
         for prefix in &self.prefixes {
             place.comes(self.map, prefix, 1).await?;
@@ -105,13 +120,89 @@ impl<'a> Lock<'a> {
         if !self.is_free(None).await? {
             return Ok(None);
         }
-        let place = self.take().await?;
+        let place = self.take(&[]).await?;
         let is_first = self.is_free(Some(&place)).await?;
         Ok(is_first.then_some(Guard(place)))
     }
 
-    async fn take(&self) -> Result<Place, Error> {
-        Place::take_all(self.map, &self.prefixes, &[], self.ttl).await
+    /// Waits until all that asked before to have the lock alone have left, and shares it with others that share it. One
+    /// that waits to have it alone is passed by no one that shares. A resource refuses a holder that shares with a
+    /// smaller token than any of those that had the lock alone, as for [`RwLock`](super::rw_lock::RwLock).
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub async fn acquire_shared(&self) -> Result<Guard, Error> {
+        let place = self.take(READER).await?;
+        for prefix in &self.prefixes {
+            let comes = place.comes_after(self.map, prefix, 1, excludes);
+            comes.await?;
+        }
+        Ok(Guard(place))
+    }
+
+    /// Shares the lock if no one has it alone or waits to; else returns `None`.
+    ///
+    /// # Errors
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire_shared(&self) -> Result<Option<Guard>, Error> {
+        if self.is_excluded(u64::MAX).await? {
+            return Ok(None);
+        }
+        let place = self.take(READER).await?;
+        let is_excluded = self.is_excluded(place.token.version).await?;
+        Ok((!is_excluded).then_some(Guard(place)))
+    }
+
+    /// The holders and those that wait, in the order of their requests; of a lock of several names those of each, name
+    /// after name.
+    ///
+    /// # Errors
+    /// As [`Map::get`].
+    pub async fn places(&self) -> Result<Vec<LockPlace>, Error> {
+        let map = self.map.group();
+        let mut places = Vec::new();
+        for prefix in &self.prefixes {
+            let (mut is_first, mut is_free) = (true, true);
+            for (version, entry) in self.line(prefix).await? {
+                let is_shared = !excludes(&entry);
+                let has_it = if is_shared { is_free } else { is_first };
+                (is_first, is_free) = (false, is_free && is_shared);
+                let Some(session) = entry.session else {
+                    continue;
+                };
+                let token = Token { map, version };
+                places.push(LockPlace {
+                    session,
+                    token,
+                    is_shared,
+                    has_it,
+                });
+            }
+        }
+        Ok(places)
+    }
+
+    async fn take(&self, value: &[u8]) -> Result<Place, Error> {
+        Place::take_all(self.map, &self.prefixes, value, self.ttl).await
+    }
+
+    /// The entries of a line with their versions, the oldest first.
+    async fn line(&self, prefix: &str) -> Result<Vec<(u64, Entry)>, Error> {
+        let all = self.map.list_all(prefix).await?;
+        let entries = all.entries.into_iter();
+        let entries = entries.filter_map(|(key, entry)| Some((version_of(prefix, &key)?, entry)));
+        Ok(entries.collect())
+    }
+
+    /// Returns true if there is an entry before this version that excludes one that shares.
+    async fn is_excluded(&self, version: u64) -> Result<bool, Error> {
+        for prefix in &self.prefixes {
+            let line = self.line(prefix).await?;
+            if line.iter().any(|it| it.0 < version && excludes(&it.1)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns true if there is no one in each line, or this one is the first.

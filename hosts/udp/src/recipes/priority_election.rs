@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Entry, Expected, Key, Stored, Transaction, appended};
+use selvedge_groups::store::{Entry, Expected, Key, SessionId, Stored, Transaction, appended};
 
 pub use super::line::Token;
 use super::line::{rank, ranked};
@@ -184,6 +184,12 @@ impl Candidate {
         self.priority
     }
 
+    /// Its session, which has the member that campaigns.
+    #[must_use]
+    pub const fn session(&self) -> Option<SessionId> {
+        self.entry.session
+    }
+
     /// The value of its campaign.
     #[must_use]
     pub fn value(&self) -> &[u8] {
@@ -196,6 +202,12 @@ impl Leadership<'_> {
     #[must_use]
     pub const fn token(&self) -> Token {
         self.token
+    }
+
+    /// Its session, which has the time until which this certainly lasts.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
     }
 
     /// Returns true if it certainly leads now, see [`Session::is_alive`].

@@ -61,4 +61,12 @@ impl<'a> PriorityQueue<'a> {
     pub async fn pop(&self) -> Result<Vec<u8>, Error> {
         self.0.pop().await
     }
+
+    /// Waits until there is an item, which another node may take first. A dropped future has taken none.
+    ///
+    /// # Errors
+    /// As [`Queue::ready`].
+    pub async fn ready(&self) -> Result<(), Error> {
+        self.0.ready().await
+    }
 }

@@ -3,12 +3,11 @@
 use selvedge_core::Span;
 use selvedge_groups::store::Entry;
 
-use super::line::Place;
+use super::line::{Place, READER, excludes};
 use super::lock::Guard;
 use crate::{Error, Map};
 
-/// The values of the entries.
-const READER: &[u8] = b"r";
+/// The value of a writer's entry.
 const WRITER: &[u8] = b"w";
 
 /// A read-write lock of this name in a map. All wait in one line: a reader for the writers before it, a writer for all
@@ -57,7 +56,7 @@ impl<'a> RwLock<'a> {
     /// # Errors
     /// As [`Lock::acquire`](super::lock::Lock::acquire).
     pub async fn read(&self) -> Result<Guard, Error> {
-        self.acquire(READER, is_writer).await
+        self.acquire(READER, excludes).await
     }
 
     /// Waits until all that asked before have left, and has the lock alone. A dropped future waits no longer.
@@ -74,9 +73,4 @@ impl<'a> RwLock<'a> {
         comes.await?;
         Ok(Guard(place))
     }
-}
-
-/// Other bytes than a reader's exclude, too.
-fn is_writer(entry: &Entry) -> bool {
-    entry.value[..] != *READER
 }

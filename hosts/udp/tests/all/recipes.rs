@@ -4,6 +4,7 @@ mod multi_lock;
 mod priority_election;
 mod priority_queue;
 mod rw_lock;
+mod shared_lock;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
