@@ -8,8 +8,10 @@ use std::{fs, io, thread};
 
 use axum::Router;
 use rustix::fs::Mode;
+use rustix::net::sockopt;
 use rustix::process::umask;
 use selvedge_http::{Access, Page, Server, ServerError, accept, converse};
+use tokio::net::TcpStream;
 
 use crate::Failure;
 use crate::api::guarded;
@@ -18,6 +20,11 @@ use crate::api::guarded;
 const CONNECTIONS: usize = 2_048;
 /// The time without a byte after which a connection is closed: longer than any request waits.
 const IDLE: Duration = Duration::from_secs(3_700);
+
+/// The interval at which a connection without traffic is probed.
+const PROBES: Duration = Duration::from_secs(5);
+/// The time after which a connection ends whose peer acknowledges nothing.
+const SILENCE: Duration = Duration::from_secs(15);
 
 /// A unix socket, which is removed when it is dropped.
 #[derive(Debug)]
@@ -79,7 +86,11 @@ impl Bound {
             let tcp = async {
                 let Some(tcp) = tcp else { return Ok(()) };
                 let listener = tokio::net::TcpListener::from_std(tcp)?;
-                let converse = move |stream| converse(stream, over_tcp.clone(), IDLE);
+                let converse = move |stream: TcpStream| {
+                    // Without these options it ends later.
+                    ends_with_its_peer(&stream).ok();
+                    converse(stream, over_tcp.clone(), IDLE)
+                };
                 accept::serve(listener, CONNECTIONS, converse)
                     .await
                     .map(drop)
@@ -100,6 +111,20 @@ impl Bound {
             .map_err(ServerError::Thread)?;
         Ok(socket)
     }
+}
+
+/// Has the system end a connection whose peer is silent, as after a power cut, also while nothing is sent.
+fn ends_with_its_peer(stream: &TcpStream) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, PROBES)?;
+    sockopt::set_tcp_keepintvl(stream, PROBES)?;
+    // Of bytes that were sent, and of probes. Other systems have their own limits.
+    #[cfg(target_os = "linux")]
+    sockopt::set_tcp_user_timeout(
+        stream,
+        u32::try_from(SILENCE.as_millis()).unwrap_or(u32::MAX),
+    )?;
+    Ok(())
 }
 
 /// Binds a socket that its user alone may open. One that a killed agent has left is replaced.
@@ -125,4 +150,26 @@ fn bind(path: &Path) -> Result<(UnixListener, Socket), Failure> {
         path: path.to_owned(),
     };
     Ok((listener, socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::sockopt;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use super::{PROBES, ends_with_its_peer};
+
+    #[tokio::test]
+    async fn a_connection_is_probed_and_has_a_limit_of_silence() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let (here, there) = tokio::join!(TcpStream::connect(at), listener.accept());
+        let (_here, (there, _)) = (here.unwrap(), there.unwrap());
+        ends_with_its_peer(&there).unwrap();
+        assert!(sockopt::socket_keepalive(&there).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&there).unwrap(), PROBES);
+        assert_eq!(sockopt::tcp_keepintvl(&there).unwrap(), PROBES);
+        #[cfg(target_os = "linux")]
+        assert_eq!(sockopt::tcp_user_timeout(&there).unwrap(), 15_000);
+    }
 }

@@ -22,6 +22,9 @@ pub(crate) const WAIT_MAX: Duration = Duration::from_secs(3_600);
 /// The time to live of a hold unless a request gives one.
 const TTL: Duration = Duration::from_secs(10);
 
+/// The longest time for which the body of a request may be on its way.
+const ARRIVES: Duration = Duration::from_secs(30);
+
 /// The query of a request. Unknown names are refused, except the token, which the guard has read.
 #[derive(Debug)]
 pub(crate) struct Asked<T>(pub(crate) T);
@@ -62,15 +65,19 @@ impl<S: Send + Sync> FromRequest<S> for Body {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
-        let body = Bytes::from_request(request, state).await;
-        body.map(Self)
-            .map_err(|it| match it.status() == StatusCode::PAYLOAD_TOO_LARGE {
-                true => {
-                    let why = format!("a body has at most {BODY_MAX} bytes: send less at a time");
-                    Refusal::new(Kind::TooLarge, why)
-                }
-                false => Refusal::bad(format!("the body did not arrive: {it}")),
-            })
+        // A connection whose request does not arrive takes the place of another one.
+        let body = timeout(ARRIVES, Bytes::from_request(request, state)).await;
+        let body = body.map_err(|_| {
+            let why = format!("the body did not arrive in {ARRIVES:?}: send it with the request");
+            Refusal::new(Kind::Timeout, why)
+        })?;
+        body.map(Self).map_err(|it| match it.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                let why = format!("a body has at most {BODY_MAX} bytes: send less at a time");
+                Refusal::new(Kind::TooLarge, why)
+            }
+            _ => Refusal::bad(format!("the body did not arrive: {it}")),
+        })
     }
 }
 
@@ -221,4 +228,26 @@ pub(crate) fn session_id(text: &str) -> Result<SessionId, Refusal> {
 pub(crate) fn wants_events(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).map(|it| it.as_bytes());
     accept.is_some_and(|it| it.starts_with(b"text/event-stream"))
+}
+
+#[cfg(test)]
+mod tests {
+    use core::convert::Infallible;
+
+    use axum::body::Body as Content;
+    use axum::extract::{FromRequest as _, Request};
+    use axum::response::IntoResponse as _;
+    use futures_util::stream;
+    use tokio::time::timeout;
+
+    use super::{ARRIVES, Body};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_does_not_arrive_is_refused() {
+        let never = stream::pending::<Result<Vec<u8>, Infallible>>();
+        let request = Request::new(Content::from_stream(never));
+        let body = timeout(2 * ARRIVES, Body::from_request(request, &())).await;
+        let refusal = body.expect("an end").unwrap_err();
+        assert_eq!(refusal.into_response().status(), 408);
+    }
 }

@@ -212,3 +212,19 @@ async fn a_stream_on_which_nothing_moves_ends_and_one_on_which_something_does_go
     assert_eq!(ended.kind(), ErrorKind::TimedOut);
     assert_took(begun, 30);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_request_ends_soon_however_long_one_may_be_idle() {
+    let long = Duration::from_secs(3_600);
+    let router = Router::new().route("/status", get(|| async { "fine" }));
+    for request in ["", "GET /status HTTP/1.1\r\nhost: localhost\r\n\r\n"] {
+        let (mut here, there) = duplex(1 << 10);
+        tokio::spawn(converse(there, router.clone(), long));
+        let begun = Instant::now();
+        here.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        here.read_to_string(&mut answer).await.unwrap();
+        assert_eq!(answer.is_empty(), request.is_empty());
+        assert_took(begun, 10);
+    }
+}
