@@ -47,6 +47,16 @@ def main(one, other):
     other.release(later)
     print("lock", lock["token"], later["token"])
 
+    # A lock that is shared, and one of two names.
+    shared = [it.call("POST", "/v1/locks/plan?shared=true&wait=60s") for it in (one, other)]
+    line = one.call("GET", "/v1/locks/plan")
+    assert [it["has_it"] for it in line] == [True, True]
+    for agent, hold in zip((one, other), shared):
+        agent.release(hold)
+    both = one.call("POST", "/v1/locks?wait=60s", b'{"names": ["plan", "printer"]}')
+    one.release(both)
+    print("locks", both["name"])
+
     # An election with a value.
     leads = one.call("POST", "/v1/elections/heating?ttl=10s&wait=60s", b"192.0.2.1:80")
     leader = other.call("GET", "/v1/elections/heating")
@@ -72,9 +82,9 @@ def main(one, other):
     one.release(listed)
     print("service", found)
 
-    # A queue: an item is taken once.
-    for item in (b"1", b"2"):
-        one.call("POST", f"/v1/queues/{run}", item)
+    # A queue: an item is taken once, and the one of the smallest priority first.
+    one.call("POST", f"/v1/queues/{run}", b"2")
+    one.call("POST", f"/v1/queues/{run}?priority=1", b"1")
     taken = [it.call("DELETE", f"/v1/queues/{run}?wait=60s") for it in (other, one)]
     assert taken == [b"1", b"2"]
     print("queue", taken)

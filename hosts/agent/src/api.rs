@@ -13,11 +13,16 @@
 //! | `POST /v1/maps/{map}/transaction` | several changes as one |
 //! | `GET /v1/maps/{map}/watch?prefix=&since=` | server-sent events: `changed`, `compacted` |
 //! | `POST /v1/maps/{map}/sessions`, `/v1/locks/{name}`, `/v1/semaphores/{name}`, `/v1/elections/{name}`, `/v1/services/{service}`, `/v1/barriers/{name}` | a hold |
+//! | `POST /v1/locks` | a hold: the lock of several names, `{"names": [..]}` |
 //! | `GET`, `PUT`, `DELETE /v1/holds/{hold}` | shows a hold; extends it by its time to live; releases it |
+//! | `POST /v1/holds/{hold}/hand-over?to=` | the candidate with this session leads, or the first one |
+//! | `GET /v1/locks/{name}`, `/v1/elections/{name}/candidates` | who has a lock and who waits; the candidates that wait |
 //! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
-//! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the oldest one |
+//! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the one of the smallest `priority`, the oldest among equal ones |
 //! | `GET`, `POST /v1/counters/{name}?add=` | the sum |
 //! | `GET /metrics`, `/v1/openapi.json`, `/` | numbers for Prometheus; the description of this API; a page |
+//!
+//! Locks take `shared=true`, elections and queues a `priority` (100 by default; a smaller one is first).
 //!
 //! A hold lives as long as requests extend it within its `ttl`; where the request asks for `text/event-stream`,
 //! as long as its connection. A request waits for the mesh as long as its `wait` (10 s by default, 1 h at most),
@@ -25,7 +30,10 @@
 
 mod answer;
 mod asked;
+mod elections;
 mod holds;
+mod latencies;
+mod locks;
 mod maps;
 mod members;
 mod metrics;
@@ -47,6 +55,7 @@ use selvedge_http::{Access, Page};
 use selvedge_udp::Handle;
 
 use self::answer::Answer;
+use self::latencies::Latencies;
 use self::refusal::{Kind, Refusal};
 use crate::growth::{self, Founders};
 use crate::hold::Holds;
@@ -64,6 +73,7 @@ pub struct Api {
     node: &'static Handle,
     founders: Founders,
     holds: Holds,
+    latencies: Latencies,
     is_leaving: Arc<AtomicBool>,
 }
 
@@ -75,6 +85,7 @@ impl Api {
             node,
             founders,
             holds: Holds::new(node.clock()),
+            latencies: Latencies::new(),
             is_leaving: Arc::default(),
         }
     }
@@ -132,6 +143,7 @@ pub fn router(api: Api, page: Page) -> Router {
             "/v1/holds/{hold}",
             get(holds::show).put(holds::extend).delete(holds::release),
         )
+        .route("/v1/holds/{hold}/hand-over", post(elections::hand_over))
         .route("/v1/openapi.json", get(openapi))
         .route("/", get(async || page))
         .route("/metrics", get(metrics::metrics))
@@ -153,11 +165,16 @@ fn maps() -> Router<Api> {
         .route("/v1/maps/{map}/transaction", post(transaction::transact))
         .route("/v1/maps/{map}/watch", get(maps::watch))
         .route("/v1/maps/{map}/sessions", post(holds::session))
-        .route("/v1/locks/{name}", post(holds::lock))
+        .route("/v1/locks", post(locks::lock_all))
+        .route("/v1/locks/{name}", post(locks::lock).get(locks::places))
         .route("/v1/semaphores/{name}", post(holds::semaphore))
         .route(
             "/v1/elections/{name}",
-            post(holds::campaign).get(recipes::observe),
+            post(elections::campaign).get(elections::observe),
+        )
+        .route(
+            "/v1/elections/{name}/candidates",
+            get(elections::candidates),
         )
         .route(
             "/v1/services/{service}",

@@ -44,10 +44,14 @@ pub(crate) enum Command {
     Nodes(To<mesh::Nodes>),
     /// Read and change a map
     Map(To<map::Maps>),
-    /// Run a program while a lock is held
+    /// Run a program while a lock is held, of one name or of several
     Lock(To<hold::Lock>),
+    /// List who has a lock, and who waits for it
+    Holders(To<recipe::Holders>),
     /// Run a program while the agent leads an election
     Elect(To<hold::Elect>),
+    /// List the candidates of an election that wait
+    Candidates(To<recipe::Candidates>),
     /// Run a program while a permit is held
     Semaphore(To<hold::Semaphore>),
     /// List an address of a service: while a program runs, or until it is interrupted
@@ -138,7 +142,9 @@ impl Command {
             Self::Nodes(it) => it.run().await,
             Self::Map(it) => it.run().await,
             Self::Lock(it) => it.run().await,
+            Self::Holders(it) => it.run().await,
             Self::Elect(it) => it.run().await,
+            Self::Candidates(it) => it.run().await,
             Self::Semaphore(it) => it.run().await,
             Self::Register(it) => it.run().await,
             Self::Resolve(it) => it.run().await,

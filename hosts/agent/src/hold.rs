@@ -7,32 +7,19 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_udp::recipes::barrier::Inside;
-use selvedge_udp::recipes::election::Leadership;
-use selvedge_udp::recipes::lock::{Guard, Token};
-use selvedge_udp::recipes::registry::Registration;
-use selvedge_udp::recipes::semaphore::Permit;
 use selvedge_udp::selvedge::core::Time;
+use selvedge_udp::selvedge::groups::store::SessionId;
 use selvedge_udp::{Clock, Error, Session, Span};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::held::{HandOver, Held, TokenView};
+
 /// The most holds of an agent.
 pub(crate) const HOLDS_MAX: usize = 1_024;
 /// The interval at which a hold that has lapsed is looked at.
 const LOOKS: Duration = Duration::from_millis(100);
-
-/// A part of the mesh that a client holds.
-#[derive(Debug)]
-pub(crate) enum Held {
-    Lock(Guard),
-    Semaphore(Permit),
-    Election(Leadership),
-    Service(Registration),
-    Barrier(Inside<'static>),
-    Session(Session),
-}
 
 /// A hold, as clients see it.
 #[derive(Clone, Debug, Serialize)]
@@ -48,13 +35,6 @@ pub(crate) struct View {
     pub(crate) is_held: bool,
     /// The time for which it is certainly held.
     pub(crate) alive_for_ms: u64,
-}
-
-/// A fencing token: later holders have greater versions, of one map.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct TokenView {
-    pub(crate) map: String,
-    pub(crate) version: u64,
 }
 
 /// The end of a hold without a request: by time, or with its connection.
@@ -81,8 +61,18 @@ enum Order {
     Show(oneshot::Sender<View>),
     Extend(oneshot::Sender<View>),
     Release(oneshot::Sender<Result<(), Error>>),
+    /// Hand a leadership over, to the candidate with this session.
+    HandOver(Option<SessionId>, oneshot::Sender<Result<HandOver, Error>>),
     /// The agent leaves.
     End,
+}
+
+/// The reason why a hold is kept no longer, or not for now.
+enum End {
+    /// It is over.
+    Over,
+    Release(oneshot::Sender<Result<(), Error>>),
+    HandOver(Option<SessionId>, oneshot::Sender<Result<HandOver, Error>>),
 }
 
 /// The holds of an agent.
@@ -108,58 +98,6 @@ pub(crate) enum NoHold {
     Leaving,
     #[error("the system gives no random numbers: see whether /dev/urandom is there")]
     NoChance,
-}
-
-impl From<Token> for TokenView {
-    fn from(token: Token) -> Self {
-        Self {
-            map: format!("{:x}", token.map.0),
-            version: token.version,
-        }
-    }
-}
-
-impl Held {
-    const fn session(&self) -> &Session {
-        match self {
-            Self::Lock(it) => it.session(),
-            Self::Semaphore(it) => it.session(),
-            Self::Election(it) => it.session(),
-            Self::Service(it) => it.session(),
-            Self::Barrier(it) => it.session(),
-            Self::Session(it) => it,
-        }
-    }
-
-    const fn kind(&self) -> &'static str {
-        match self {
-            Self::Lock(_) => "lock",
-            Self::Semaphore(_) => "semaphore",
-            Self::Election(_) => "election",
-            Self::Service(_) => "service",
-            Self::Barrier(_) => "barrier",
-            Self::Session(_) => "session",
-        }
-    }
-
-    fn token(&self) -> Option<Token> {
-        match self {
-            Self::Lock(it) => Some(it.token()),
-            Self::Election(it) => Some(it.token()),
-            Self::Semaphore(_) | Self::Service(_) | Self::Barrier(_) | Self::Session(_) => None,
-        }
-    }
-
-    async fn release(self) -> Result<(), Error> {
-        match self {
-            Self::Lock(it) => it.release().await,
-            Self::Semaphore(it) => it.release().await,
-            Self::Election(it) => it.resign().await,
-            Self::Service(it) => it.end().await,
-            Self::Barrier(it) => it.leave().await,
-            Self::Session(it) => it.end().await,
-        }
-    }
 }
 
 impl Holds {
@@ -203,31 +141,32 @@ impl Holds {
         let mut keeper = Keeper {
             clock: self.clock,
             view: view(id, &held, name, ttl),
-            held,
             ttl,
             deadline: later(ttl),
             by_requests: matches!(life, Life::Requests),
+            closed: match life {
+                Life::Requests => None,
+                Life::Connection(closed) => Some(closed),
+            },
             standing,
             ends: None,
         };
-        keeper.refresh();
+        keeper.refresh(held.session());
         let view = keeper.view.clone();
         let holds = self.clone();
         tokio::spawn(async move {
-            let asked = keeper.keep(&mut inbox, life).await;
+            let (held, asked) = keeper.keep_to_its_end(held, &mut inbox).await;
             // No client counts on it any more, and further requests find none.
             holds.table().orders.remove(&id);
             drop(inbox);
-            let Keeper { held, standing, .. } = keeper;
-            standing.send_replace(Standing::Ended);
-            match asked {
-                Some(mut reply) => tokio::select! {
+            keeper.standing.send_replace(Standing::Ended);
+            // Without a client that waits, a drop ends the session, without an answer.
+            if let Some((held, mut reply)) = held.zip(asked) {
+                tokio::select! {
                     released = held.release() => drop(reply.send(released)),
                     // The client waits no longer. The release has begun, and a drop ends the rest.
                     () = reply.closed() => {}
-                },
-                // A drop ends the session, without an answer.
-                None => drop(held),
+                }
             }
         });
         Ok((view, seen))
@@ -270,6 +209,17 @@ impl Holds {
         answer.await.ok()
     }
 
+    /// Hands a leadership over; `None` when there is no hold of this name.
+    pub(crate) async fn hand_over(
+        &self,
+        name: &str,
+        to: Option<SessionId>,
+    ) -> Option<Result<HandOver, Error>> {
+        let (reply, answer) = oneshot::channel();
+        self.order(name, Order::HandOver(to, reply)).await?;
+        answer.await.ok()
+    }
+
     async fn order(&self, name: &str, order: Order) -> Option<()> {
         let id = u64::from_str_radix(name, 16).ok()?;
         let orders = self.table().orders.get(&id)?.clone();
@@ -281,33 +231,47 @@ impl Holds {
 struct Keeper {
     clock: Clock,
     view: View,
-    held: Held,
     ttl: Duration,
     deadline: Instant,
     /// It ends at that time, unless a request extends it.
     by_requests: bool,
+    /// It ends when the other end of this channel is dropped.
+    closed: Option<oneshot::Receiver<()>>,
     standing: watch::Sender<Standing>,
     /// The agent leaves: it is held until this time at most, and no client counts on it any more.
     ends: Option<Time>,
 }
 
 impl Keeper {
-    /// Keeps it until it ends. Returns the client that waits for its release.
-    async fn keep(
+    /// Keeps it until it ends. Returns what is held then, and the client that waits for its release.
+    async fn keep_to_its_end(
         &mut self,
+        mut held: Held,
         inbox: &mut mpsc::Receiver<Order>,
-        life: Life,
-    ) -> Option<oneshot::Sender<Result<(), Error>>> {
-        let mut closed = match life {
-            Life::Requests => None,
-            Life::Connection(closed) => Some(closed),
-        };
+    ) -> (Option<Held>, Option<oneshot::Sender<Result<(), Error>>>) {
         loop {
-            let session = self.held.session();
+            match self.keep(held.session(), inbox).await {
+                End::Over => return (Some(held), None),
+                End::Release(reply) => return (Some(held), Some(reply)),
+                End::HandOver(to, reply) => {
+                    // The candidate may lead from now on.
+                    self.standing.send_replace(Standing::Lapsed);
+                    match held.hand_over(to, reply).await {
+                        Some(rest) => held = rest,
+                        None => return (None, None),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Keeps it until it ends, or a client asks for more than a look.
+    async fn keep(&mut self, session: &Session, inbox: &mut mpsc::Receiver<Order>) -> End {
+        loop {
             let is_held = *self.standing.borrow() == Standing::Held;
             let may_revive = !is_held && self.ends.is_none();
             let closes = async {
-                match &mut closed {
+                match &mut self.closed {
                     // It is never sent: the other end is dropped.
                     Some(closed) => drop(closed.await),
                     None => core::future::pending().await,
@@ -318,21 +282,22 @@ impl Keeper {
             tokio::select! {
                 order = inbox.recv() => match order {
                     Some(Order::Show(reply)) => {
-                        self.refresh();
+                        self.refresh(session);
                         // The client may have gone.
                         reply.send(self.view.clone()).ok();
                     }
                     Some(Order::Extend(reply)) => {
                         self.deadline = later(self.ttl);
-                        self.refresh();
+                        self.refresh(session);
                         reply.send(self.view.clone()).ok();
                     }
-                    Some(Order::Release(reply)) => return Some(reply),
+                    Some(Order::Release(reply)) => return End::Release(reply),
+                    Some(Order::HandOver(to, reply)) => return End::HandOver(to, reply),
                     Some(Order::End) => {
                         self.ends = Some(session.until());
                         self.standing.send_replace(Standing::Lapsed);
                     }
-                    None => return None,
+                    None => return End::Over,
                 },
                 () = session.lapsed(), if is_held => {
                     self.standing.send_replace(Standing::Lapsed);
@@ -342,16 +307,15 @@ impl Keeper {
                         self.standing.send_replace(Standing::Held);
                     }
                 }
-                _ended = session.ended() => return None,
-                () = sleep_until(self.deadline), if self.by_requests => return None,
-                () = closes => return None,
-                () = end, if left.is_some() => return None,
+                _ended = session.ended() => return End::Over,
+                () = sleep_until(self.deadline), if self.by_requests => return End::Over,
+                () = closes => return End::Over,
+                () = end, if left.is_some() => return End::Over,
             }
         }
     }
 
-    fn refresh(&mut self) {
-        let session = self.held.session();
+    fn refresh(&mut self, session: &Session) {
         let mut left = session.until().since(self.clock.now());
         if self.by_requests {
             // It ends earlier, unless a request extends it.

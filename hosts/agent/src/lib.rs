@@ -4,7 +4,7 @@
 //! | promise | under which assumptions |
 //! |---|---|
 //! | locks, leaderships, permits and listings keep the promises of [the recipes](selvedge_udp::recipes) | those of the recipes; a program heeds `is_held` and `lapsed`, or the resource checks tokens |
-//! | what a program holds ends when it releases it, when its connection closes, or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
+//! | what a program holds ends when it releases it, when its connection closes (on Linux also 20 s after its host vanished), or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
 //! | a map goes on while no more than `failures` of its nodes are away | nodes store their state; messages get through infinitely often |
 //! | a request has an answer within its `wait` and 20 s | |
 //! | at most 2,048 connections of each of TCP and the socket, and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
@@ -44,6 +44,7 @@ pub mod api;
 pub mod config;
 mod failure;
 pub mod growth;
+mod held;
 mod hold;
 mod log;
 mod message;

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use crate::connection::{Answer, Place};
 use crate::events::Stream;
+use crate::standing::now;
 use crate::{Error, Hold, Map};
 
 /// The characters that stand for themselves in a part of a path or in a query.
@@ -59,6 +60,8 @@ impl Agent {
     /// The time that an answer may take beyond the [wait](Self::with_wait) of its request: an agent that has just
     /// started waits up to 10 s for its place in the mesh, and takes a wait of 0 for 10 s where it needs answers.
     pub const GRACE: Duration = Duration::from_secs(30);
+    /// The priority of a candidate and of an item that is given none.
+    pub const PRIORITY: u32 = 100;
 
     /// The agent at `http://HOST:PORT` or `unix:/PATH`. Nothing is sent before the first call.
     ///
@@ -204,7 +207,11 @@ impl Call<'_> {
         let (limit, agent) = (self.limit(), self.agent.clone());
         let call = self.ttl(ttl);
         limit
-            .within(async { Hold::begin(agent, Stream::new(call.send().await?)?).await })
+            .within(async {
+                let sent = now();
+                let stream = Stream::new(call.send().await?)?;
+                Hold::begin(agent, stream, sent).await
+            })
             .await
     }
 

@@ -7,9 +7,10 @@ use bytes::Bytes;
 use hyper::Method;
 use serde::Deserialize;
 
-use crate::agent::parse;
+use crate::agent::{Call, parse};
 use crate::{
-    Agent, Elected, Error, Events, Hold, Info, Instance, Leader, Member, MeshEvent, Value,
+    Agent, Candidate, Elected, Error, Events, Hold, Info, Instance, Leader, LockPlace, Member,
+    MeshEvent, Value,
 };
 
 /// The mesh. Each call has the errors of [`Error`]; a documented one is particular to it.
@@ -86,13 +87,41 @@ impl Agent {
         self.call(Method::POST, &["locks", name]).hold(ttl).await
     }
 
+    /// Waits for a lock that others share, and no one has alone. A lock that is taken otherwise excludes it.
+    pub async fn lock_shared(&self, name: &str, ttl: Duration) -> Result<Hold, Error> {
+        let call = self.call(Method::POST, &["locks", name]);
+        call.query("shared", true).hold(ttl).await
+    }
+
+    /// Waits for the lock of several names: all of them, or none. Programs that ask for names in this way never wait
+    /// for each other in a circle, in whatever order they give them.
+    pub async fn lock_all(&self, names: &[&str], ttl: Duration) -> Result<Hold, Error> {
+        self.lock_names(names)?.hold(ttl).await
+    }
+
+    /// Does as [`lock_all`](Self::lock_all), and shares each name as [`lock_shared`](Self::lock_shared) does.
+    pub async fn lock_all_shared(&self, names: &[&str], ttl: Duration) -> Result<Hold, Error> {
+        let call = self.lock_names(names)?;
+        call.query("shared", true).hold(ttl).await
+    }
+
+    fn lock_names(&self, names: &[&str]) -> Result<Call<'_>, Error> {
+        let names = BTreeMap::from([("names", names)]);
+        self.call(Method::POST, &["locks"]).json(&names)
+    }
+
+    /// Returns the holders of a lock and those that wait, in the order of their requests.
+    pub async fn lock_places(&self, name: &str) -> Result<Vec<LockPlace>, Error> {
+        self.call(Method::GET, &["locks", name]).value().await
+    }
+
     /// Waits for one of this number of permits, which all programs give alike.
     pub async fn permit(&self, name: &str, permits: u32, ttl: Duration) -> Result<Hold, Error> {
         let call = self.call(Method::POST, &["semaphores", name]);
         call.query("permits", permits).hold(ttl).await
     }
 
-    /// Becomes a candidate with this value, and waits until it leads.
+    /// Becomes a candidate with this value, and waits until it leads. Its priority is [`Agent::PRIORITY`].
     pub async fn campaign(
         &self,
         election: &str,
@@ -101,6 +130,26 @@ impl Agent {
     ) -> Result<Hold, Error> {
         let call = self.call(Method::POST, &["elections", election]);
         call.body(value).hold(ttl).await
+    }
+
+    /// Does as [`campaign`](Self::campaign) with another priority: where no one leads, the candidate of the smallest
+    /// priority does, and the one that waits longest among equal ones.
+    pub async fn campaign_with_priority(
+        &self,
+        election: &str,
+        priority: u32,
+        value: impl Into<Bytes>,
+        ttl: Duration,
+    ) -> Result<Hold, Error> {
+        let call = self.call(Method::POST, &["elections", election]);
+        let call = call.query("priority", priority);
+        call.body(value).hold(ttl).await
+    }
+
+    /// Returns the candidates that wait, in the order in which they lead.
+    pub async fn candidates(&self, election: &str) -> Result<Vec<Candidate>, Error> {
+        let parts = ["elections", election, "candidates"];
+        self.call(Method::GET, &parts).value().await
     }
 
     /// Returns the candidate that leads an election.
@@ -158,7 +207,19 @@ impl Agent {
         Ok(call.body(item).value::<Version>().await?.version)
     }
 
-    /// Takes the oldest item of a queue. [`Kind::Timeout`](crate::Kind::Timeout) when it is empty. An item may be
+    /// Appends an item with another priority than [`Agent::PRIORITY`]: smaller ones are taken first.
+    pub async fn push_with_priority(
+        &self,
+        queue: &str,
+        priority: u32,
+        item: impl Into<Bytes>,
+    ) -> Result<u64, Error> {
+        let call = self.call(Method::POST, &["queues", queue]);
+        let call = call.query("priority", priority).body(item);
+        Ok(call.value::<Version>().await?.version)
+    }
+
+    /// Takes the item of the smallest priority from a queue, the oldest among equal ones. [`Kind::Timeout`](crate::Kind::Timeout) when it is empty. An item may be
     /// lost with its answer.
     pub async fn pop(&self, queue: &str) -> Result<Vec<u8>, Error> {
         let call = self.call(Method::DELETE, &["queues", queue]);

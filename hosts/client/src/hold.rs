@@ -6,12 +6,12 @@ use std::time::Duration;
 use hyper::Method;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::agent::parse;
 use crate::events::Stream;
 use crate::standing::{self, Standing};
-use crate::{Agent, Error, HoldInfo, Token};
+use crate::{Agent, Candidate, Error, HoldInfo, Kind, Token};
 
 /// The shortest wait for the answer to a release.
 const RELEASE: Duration = Duration::from_secs(10);
@@ -40,18 +40,31 @@ impl Hold {
     /// earlier.
     pub const SILENCE: Duration = Duration::from_secs(10);
 
-    /// Awaits the event that it is held, and follows its standing from then on.
-    pub(crate) async fn begin(agent: Agent, mut stream: Stream) -> Result<Self, Error> {
+    /// Awaits the event that it is held, and follows its standing from then on. Its request was sent at this moment.
+    pub(crate) async fn begin(
+        agent: Agent,
+        mut stream: Stream,
+        sent: Instant,
+    ) -> Result<Self, Error> {
         let event = stream.next().await?;
         if event.name != "held" {
             let text = format!("a hold that begins with {:?}", event.name);
             return Err(Error::Misbehaviour(text));
         }
         let info: HoldInfo = parse(&event.data)?;
-        let (sender, standing) = watch::channel(Standing::new(&info));
+        let mut standing = Standing::new(sent, &info);
+        if info.is_held && !standing.is_held() {
+            // It waited for longer than the event may have been on its way: another answer counts from now on.
+            let sent = standing::now();
+            let patience = Duration::from_millis(info.alive_for_ms);
+            if let Ok(Ok(info)) = timeout(patience, agent.extend_hold(&info.hold)).await {
+                standing.answered(sent, &info);
+            }
+        }
+        let (sender, standing) = watch::channel(standing);
         let wakes = Arc::<Notify>::default();
         let (mut follows, mut extends) = (JoinSet::new(), JoinSet::new());
-        // The event may have been on its way for long: the first request is sent at once.
+        // The time counts from the request for the hold, which may be long ago: the next one is sent at once.
         extends.spawn(standing::extend(
             agent.clone(),
             info.clone(),
@@ -89,6 +102,23 @@ impl Hold {
         // The connection is open until here: without it, the agent ends the hold and has no answer.
         drop(follows);
         released
+    }
+
+    /// Hands the place of a leader over to this candidate, or to the first one, which leads before all others. Where it
+    /// waits no longer, nothing has changed, and the hold is returned. Act as the leader no longer once this is called.
+    ///
+    /// # Errors
+    /// [`Kind::BadRequest`](crate::Kind::BadRequest) for a hold of another kind; as any call. The hold ends, or has been
+    /// handed over.
+    pub async fn hand_over(self, to: Option<&Candidate>) -> Result<Option<Self>, Error> {
+        let to = to.and_then(|it| it.session.as_deref());
+        let wait = self.agent.wait().max(RELEASE);
+        let agent = self.agent.clone().with_wait(wait);
+        match agent.hand_over(&self.info.hold, to).await {
+            Ok(()) => Ok(None),
+            Err(error) if error.kind() == Some(Kind::Mismatch) => Ok(Some(self)),
+            Err(error) => Err(error),
+        }
     }
 
     /// The number that a resource checks; a later holder has a greater one. `None` for a kind without tokens.
@@ -153,6 +183,16 @@ impl Agent {
     /// [`Kind::NotFound`](crate::Kind::NotFound) when it has ended; as any call.
     pub async fn end_hold(&self, hold: &str) -> Result<(), Error> {
         self.call(Method::DELETE, &["holds", hold]).done().await
+    }
+
+    /// Hands the place of a leader over, for any program: to the candidate with this session, or to the first one.
+    ///
+    /// # Errors
+    /// [`Kind::Mismatch`](crate::Kind::Mismatch) when no such candidate waits: the leader leads on;
+    /// [`Kind::NotFound`](crate::Kind::NotFound) when the hold has ended; as any call.
+    pub async fn hand_over(&self, hold: &str, to: Option<&str>) -> Result<(), Error> {
+        let call = self.call(Method::POST, &["holds", hold, "hand-over"]);
+        call.maybe("to", to).done().await
     }
 
     /// Extends a hold by its time to live.

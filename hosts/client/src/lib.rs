@@ -74,6 +74,6 @@ pub use self::events::Events;
 pub use self::hold::Hold;
 pub use self::map::{Listing, Map, MapEvent, Outcome, Step, Transaction};
 pub use self::types::{
-    Change, Elected, Entry, HoldInfo, Info, Instance, Leader, Member, MeshEvent, Status, Token,
-    Value,
+    Candidate, Change, Elected, Entry, HoldInfo, Info, Instance, Leader, LockPlace, Member,
+    MeshEvent, Status, Token, Value,
 };

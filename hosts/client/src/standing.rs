@@ -34,13 +34,12 @@ enum Phase {
 }
 
 impl Standing {
-    /// The standing at the event that it is held.
-    pub(crate) fn new(info: &HoldInfo) -> Self {
-        let now = now();
+    /// The standing at the event that it is held, which answers a request that was sent at this moment.
+    pub(crate) fn new(sent: Instant, info: &HoldInfo) -> Self {
         Self {
             phase: Phase::Open,
-            until: until(now, info),
-            lapsed: now,
+            until: until(sent, info),
+            lapsed: sent,
         }
     }
 
@@ -53,7 +52,7 @@ impl Standing {
     }
 
     /// Takes the answer to a request that was sent at this moment.
-    fn answered(&mut self, sent: Instant, info: &HoldInfo) {
+    pub(crate) fn answered(&mut self, sent: Instant, info: &HoldInfo) {
         if sent >= self.lapsed {
             self.until = until(sent, info);
         }
@@ -83,7 +82,7 @@ fn until(at: Instant, info: &HoldInfo) -> Instant {
 }
 
 #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-fn now() -> Instant {
+pub(crate) fn now() -> Instant {
     Instant::now()
 }
 

@@ -167,6 +167,33 @@ pub struct Elected {
     pub token: Token,
 }
 
+/// A candidate that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The value with which it campaigns.
+    #[serde(flatten)]
+    pub value: Value,
+    /// Its priority: smaller ones lead first.
+    pub priority: u32,
+    /// Its session, by which a leader hands over to it.
+    pub session: Option<String>,
+}
+
+/// A holder of a lock, or one that waits for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockPlace {
+    /// The number of the member through which it asked.
+    pub member: u64,
+    /// Its session in the mesh.
+    pub session: String,
+    /// The token of its hold.
+    pub token: Token,
+    /// True if it shares the lock with others that share it.
+    pub is_shared: bool,
+    /// True if it has this name. One that asks for several names may wait for another one.
+    pub has_it: bool,
+}
+
 /// An instance of a service.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Instance {

@@ -60,7 +60,8 @@ pub(super) const WORDS: [&str; 24] = [
 ];
 
 /// Bodies that have a meaning somewhere.
-pub(super) const BODIES: [&str; 8] = [
+pub(super) const BODIES: [&str; 9] = [
+    r#"{"names":["a","door"]}"#,
     r#"{"then":[{"put":{"key":"a","value":"1"}},{"append":{"prefix":"q/","value_base64":"/w=="}}]}"#,
     r#"{"when":[{"key":"a","version":0}],"then":[{"remove":{"key":"a"}}],"otherwise":[{"put":{"key":"b"}}]}"#,
     r#"{"then":[{"put":{"key":"a","value":"1","session":"1.0.1"}}]}"#,

@@ -36,6 +36,14 @@ pub fn seeds() -> Vec<(String, Vec<u8>)> {
             ],
         ),
         (
+            "row-hand-over",
+            [
+                ("POST", "/v1/elections/{name}"),
+                ("POST", "/v1/holds/{hold}/hand-over"),
+                ("DELETE", "/v1/holds/{hold}"),
+            ],
+        ),
+        (
             "row-entry",
             [("PUT", ENTRY), ("GET", ENTRY), ("DELETE", ENTRY)],
         ),
@@ -90,8 +98,9 @@ impl Description {
         bytes.push(flags);
         let body = match &*operation.path {
             _ if !operation.has_body => None,
+            "/v1/locks" => BODIES.first().copied(),
             "/v1/tags" => Some(r#"{"floor":"1"}"#),
-            path if path.ends_with("transaction") => BODIES.first().copied(),
+            path if path.ends_with("transaction") => BODIES.get(1).copied(),
             _ => Some("192.0.2.7:80"),
         };
         match body {

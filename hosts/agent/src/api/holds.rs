@@ -10,8 +10,6 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use selvedge_udp::Map;
 use selvedge_udp::recipes::barrier::Barrier;
-use selvedge_udp::recipes::election::Election;
-use selvedge_udp::recipes::lock::Lock;
 use selvedge_udp::recipes::registry::Registry;
 use selvedge_udp::recipes::semaphore::Semaphore;
 use serde::Deserialize;
@@ -22,7 +20,8 @@ use super::answer::{Answer, event, json};
 use super::asked::{Asked, Body, Part, Ttl, Wait, wants_events};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
-use crate::hold::{Held, Life, NoHold, Standing, View};
+use crate::held::Held;
+use crate::hold::{Life, NoHold, Standing, View};
 
 /// The interval of comments in a stream without events, by which a client sees that the agent is there.
 pub(super) const COMMENTS: Duration = Duration::from_secs(5);
@@ -43,7 +42,7 @@ impl Api {
     }
 
     /// The answer with a hold, for a client that extends it or keeps its connection.
-    fn hold(&self, held: Held, name: &str, ttl: Ttl, headers: &HeaderMap) -> Answer {
+    pub(super) fn hold(&self, held: Held, name: &str, ttl: Ttl, headers: &HeaderMap) -> Answer {
         let kept = |life| {
             let kept = self.holds.keep(held, name, ttl.duration(), life);
             kept.map_err(|it| match it {
@@ -105,23 +104,8 @@ pub(super) async fn session(
     api.hold(Held::Session(session), &map, ttl, &headers)
 }
 
-pub(super) async fn lock(
-    State(api): State<Api>,
-    Part(name): Part<String>,
-    Asked(Asks { ttl, wait }): Asked<Asks>,
-    headers: HeaderMap,
-) -> Answer {
-    let lock = Lock::new(api.recipe("locks"), &name, ttl.span()?);
-    let guard = match wait.is_zero() {
-        true => Wait::default().of(lock.try_acquire()).await?,
-        false => wait.over(lock.acquire()).await.transpose()?,
-    };
-    let guard = guard.ok_or_else(|| taken("the lock", &name))?;
-    api.hold(Held::Lock(guard), &name, ttl, &headers)
-}
-
 /// The refusal of a client that has waited for its turn.
-fn taken(what: &str, name: &str) -> Refusal {
+pub(super) fn taken(what: &str, name: &str) -> Refusal {
     let why = format!("{what} {name:?} is taken: ask again, or with a longer wait");
     Refusal::new(Kind::Timeout, why)
 }
@@ -143,30 +127,10 @@ pub(super) async fn semaphore(
     headers: HeaderMap,
 ) -> Answer {
     let semaphore = Semaphore::new(api.recipe("semaphores"), &name, permits, ttl.span()?);
-    let permit = wait
-        .above_zero()?
-        .over(semaphore.acquire())
-        .await
-        .transpose()?;
+    let permit = wait.above_zero()?.over(semaphore.acquire());
+    let permit = api.latencies.of_wait("semaphore", permit).await?;
     let permit = permit.ok_or_else(|| taken("the semaphore", &name))?;
     api.hold(Held::Semaphore(permit), &name, ttl, &headers)
-}
-
-pub(super) async fn campaign(
-    State(api): State<Api>,
-    Part(name): Part<String>,
-    Asked(Asks { ttl, wait }): Asked<Asks>,
-    headers: HeaderMap,
-    Body(value): Body,
-) -> Answer {
-    let election = Election::new(api.recipe("elections"), &name, ttl.span()?);
-    let leads = wait
-        .above_zero()?
-        .over(election.campaign(&value))
-        .await
-        .transpose()?;
-    let leads = leads.ok_or_else(|| taken("the place of the leader of", &name))?;
-    api.hold(Held::Election(leads), &name, ttl, &headers)
 }
 
 #[derive(Deserialize)]
@@ -221,7 +185,8 @@ pub(super) async fn enter(
     headers: HeaderMap,
 ) -> Answer {
     let barrier = Barrier::new(api.recipe("barriers"), &name, number, ttl.span()?);
-    let Some(inside) = wait.above_zero()?.over(barrier.enter()).await.transpose()? else {
+    let inside = wait.above_zero()?.over(barrier.enter());
+    let Some(inside) = api.latencies.of_wait("barrier", inside).await? else {
         let why = format!(
             "fewer than {number} are at the barrier {name:?}: ask again, or with a longer wait"
         );
@@ -230,7 +195,7 @@ pub(super) async fn enter(
     api.hold(Held::Barrier(inside), &name, ttl, &headers)
 }
 
-fn no_hold(name: &str) -> Refusal {
+pub(super) fn no_hold(name: &str) -> Refusal {
     let why = format!("there is no hold {name:?}: it was released, or its time to live is over");
     Refusal::new(Kind::NotFound, why)
 }

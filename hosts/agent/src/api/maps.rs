@@ -210,7 +210,7 @@ pub(super) async fn put(
         }
         (None, Some(ttl)) => {
             let put = map.put_for(key, &value, ttl.span()?);
-            stored(asked.wait.of(put).await?)
+            stored(api.latencies.of_change(asked.wait.of(put)).await?)
         }
         (session, None) => {
             let put = match session {
@@ -218,7 +218,8 @@ pub(super) async fn put(
                 None => Transaction::new().put(&*key, &value),
             };
             let put = put.when(key, condition);
-            stored(asked.wait.of(map.transact(put)).await?)
+            let put = asked.wait.of(map.transact(put));
+            stored(api.latencies.of_change(put).await?)
         }
     }
 }
@@ -238,7 +239,7 @@ pub(super) async fn delete(
 ) -> Answer {
     let map = api.node.map(&map);
     let removed = map.compare_and_set(key, expected(asked.version), None);
-    stored(asked.wait.of(removed).await?)
+    stored(api.latencies.of_change(asked.wait.of(removed)).await?)
 }
 
 #[derive(Deserialize)]

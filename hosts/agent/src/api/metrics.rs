@@ -9,6 +9,8 @@
 //! | `selvedge_nodes` | nodes that hold maps |
 //! | `selvedge_datagrams_total` | datagrams, by `way`: `sent`, `received`, `refused` (dropped for any reason) |
 //! | `selvedge_bytes_total` | bytes of datagrams, by `way` |
+//! | `selvedge_change_seconds` | histogram of the times to decide a change of a map: an entry, a transaction, an item that is pushed, a summand |
+//! | `selvedge_wait_seconds` | histogram of the times until a client had what it waited for, by `kind`: `lock`, `semaphore`, `election`, `barrier` |
 
 use core::fmt::{self, Write as _};
 
@@ -107,6 +109,7 @@ fn text(api: &Api) -> Result<String, fmt::Error> {
         "Bytes of datagrams",
         &bytes,
     )?;
+    api.latencies.write(&mut text)?;
     Ok(text)
 }
 

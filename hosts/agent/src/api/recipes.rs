@@ -7,66 +7,18 @@ use axum::response::sse::{KeepAlive, Sse};
 use futures_util::stream;
 use selvedge_udp::Error;
 use selvedge_udp::recipes::counter::Counter;
-use selvedge_udp::recipes::election::{Election, Observer, Token};
-use selvedge_udp::recipes::queue::Queue;
+use selvedge_udp::recipes::priority_queue::PriorityQueue;
 use selvedge_udp::recipes::registry::{Instances, Registry, ServiceWatch};
-use selvedge_udp::selvedge::groups::store::{Entry, TTL_MIN};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout_at;
 
 use super::Api;
-use super::answer::{Answer, Value, bytes, event, json};
+use super::answer::{Answer, bytes, event, json};
 use super::asked::{Asked, Body, Part, Wait, wants_events};
+use super::elections::priority;
 use super::holds::COMMENTS;
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
-use crate::hold::TokenView;
-
-#[derive(Serialize)]
-struct Leader {
-    #[serde(flatten)]
-    value: Value,
-    token: TokenView,
-}
-
-impl Api {
-    fn leading(&self, entry: Entry) -> Leader {
-        let token = Token {
-            map: self.recipe("elections").group(),
-            version: entry.created,
-        };
-        Leader {
-            value: Value::of(&entry.value),
-            token: token.into(),
-        }
-    }
-}
-
-pub(super) async fn observe(
-    State(api): State<Api>,
-    Part(name): Part<String>,
-    Asked(Waits { wait }): Asked<Waits>,
-    headers: HeaderMap,
-) -> Answer {
-    // An observer has no session.
-    let election = Election::new(api.recipe("elections"), &name, TTL_MIN);
-    let mut observer = wait.of(election.observe()).await?;
-    if !wants_events(&headers) {
-        let leader = wait.of(observer.next()).await?;
-        return json(&leader.map(|it| api.leading(it)));
-    }
-    let state = (api, observer);
-    let events = stream::try_unfold(
-        state,
-        |(api, mut observer): (Api, Observer<'static>)| async {
-            let leader = observer.next().await?.map(|it| api.leading(it));
-            Ok::<_, Error>(Some((event("leader", &leader), (api, observer))))
-        },
-    );
-    Ok(Sse::new(events)
-        .keep_alive(KeepAlive::new().interval(COMMENTS))
-        .into_response())
-}
 
 #[derive(Serialize)]
 struct Instance {
@@ -106,14 +58,24 @@ struct Pushed {
     version: u64,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Pushes {
+    #[serde(default = "priority")]
+    priority: u32,
+    #[serde(default)]
+    wait: Wait,
+}
+
 pub(super) async fn push(
     State(api): State<Api>,
     Part(name): Part<String>,
-    Asked(Waits { wait }): Asked<Waits>,
+    Asked(Pushes { priority, wait }): Asked<Pushes>,
     Body(value): Body,
 ) -> Answer {
-    let queue = Queue::new(api.recipe("queues"), &name);
-    let version = wait.of(queue.push(&value)).await?;
+    let queue = PriorityQueue::new(api.recipe("queues"), &name);
+    let pushed = wait.of(queue.push(priority, &value));
+    let version = api.latencies.of_change(pushed).await?;
     json(&Pushed { version })
 }
 
@@ -124,7 +86,7 @@ pub(super) async fn pop(
 ) -> Answer {
     let end = wait.end();
     loop {
-        let queue = Queue::new(api.recipe("queues"), &name);
+        let queue = PriorityQueue::new(api.recipe("queues"), &name);
         // A take that has begun goes on to its end, so no item is lost for want of time.
         let take = async move { Wait::default().of(queue.try_pop()).await };
         let taken = tokio::spawn(take).await;
@@ -132,7 +94,7 @@ pub(super) async fn pop(
         if let Some(item) = taken? {
             return Ok(bytes(item));
         }
-        let queue = Queue::new(api.recipe("queues"), &name);
+        let queue = PriorityQueue::new(api.recipe("queues"), &name);
         match timeout_at(end, queue.ready()).await {
             Ok(ready) => ready?,
             Err(_) => {
@@ -173,6 +135,6 @@ pub(super) async fn add(
     Asked(Adds { add, wait }): Asked<Adds>,
 ) -> Answer {
     let counter = Counter::new(api.recipe("counters"), &name);
-    let value = wait.of(counter.add(add)).await?;
+    let value = api.latencies.of_change(wait.of(counter.add(add))).await?;
     json(&Sum { value })
 }

@@ -103,5 +103,7 @@ pub(super) async fn transact(
     transaction.compare.extend(compare);
     transaction.then.extend(actions(body.then)?);
     transaction.otherwise.extend(actions(body.otherwise)?);
-    stored(wait.of(api.node.map(&map).transact(transaction)).await?)
+    let map = api.node.map(&map);
+    let done = wait.of(map.transact(transaction));
+    stored(api.latencies.of_change(done).await?)
 }

@@ -15,7 +15,12 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, Args)]
 pub(crate) struct Lock {
-    name: String,
+    /// The name; with several, all of them are held, or none
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Hold it together with others that share it, and never while another one has it alone
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     run: Run,
 }
@@ -26,6 +31,9 @@ pub(crate) struct Elect {
     /// The value that others see while it leads
     #[arg(long, default_value = "")]
     value: String,
+    /// The priority: where no one leads, the smallest one does
+    #[arg(long, value_name = "N", default_value_t = Agent::PRIORITY)]
+    priority: u32,
     #[command(flatten)]
     run: Run,
 }
@@ -77,19 +85,33 @@ struct Ttl {
 
 impl Ask for Lock {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
-        let Self { name, run } = self;
-        run.while_held(agent, async |agent, ttl| agent.lock(&name, ttl).await)
-            .await
+        let Self { names, shared, run } = self;
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        run.while_held(agent, async |agent, ttl| match (&names[..], shared) {
+            ([name], false) => agent.lock(name, ttl).await,
+            ([name], true) => agent.lock_shared(name, ttl).await,
+            (names, false) => agent.lock_all(names, ttl).await,
+            (names, true) => agent.lock_all_shared(names, ttl).await,
+        })
+        .await
     }
 }
 
 impl Ask for Elect {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
-        let Self { name, value, run } = self;
-        run.while_held(agent, async |agent, ttl| {
-            agent.campaign(&name, value.clone(), ttl).await
-        })
-        .await
+        let (name, priority) = (&self.name, self.priority);
+        self.run
+            .while_held(agent, async |agent, ttl| {
+                let value = self.value.clone();
+                match priority {
+                    Agent::PRIORITY => agent.campaign(name, value, ttl).await,
+                    _ => {
+                        let campaign = agent.campaign_with_priority(name, priority, value, ttl);
+                        campaign.await
+                    }
+                }
+            })
+            .await
     }
 }
 
@@ -119,7 +141,7 @@ impl Ask for Register {
 impl Run {
     /// Runs the program while there is a hold.
     async fn while_held(
-        self,
+        &self,
         agent: &Agent,
         take: impl AsyncFn(&Agent, Duration) -> Result<Hold, Error>,
     ) -> Result<ExitCode, Failure> {

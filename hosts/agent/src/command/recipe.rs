@@ -1,4 +1,4 @@
-//! Commands about services, queues and counters.
+//! Commands about services, queues and counters, and looks at locks and elections.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -21,6 +21,22 @@ pub(crate) struct Resolve {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Holders {
+    lock: String,
+    /// Print each one as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Candidates {
+    election: String,
+    /// Print each one as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Queue {
     #[command(subcommand)]
     request: QueueRequest,
@@ -33,8 +49,11 @@ enum QueueRequest {
         name: String,
         /// The item; without one, the standard input
         value: Option<String>,
+        /// The priority: smaller ones are taken first
+        #[arg(long, value_name = "N", default_value_t = Agent::PRIORITY)]
+        priority: u32,
     },
-    /// Take the oldest item and print it; status 124 when none came
+    /// Take the item of the smallest priority, the oldest among equal ones, and print it; status 124 when none came
     Pop {
         name: String,
         /// The wait for an item, up to 1h
@@ -82,11 +101,60 @@ impl Ask for Resolve {
     }
 }
 
+impl Ask for Holders {
+    async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
+        let places = agent.lock_places(&self.lock).await?;
+        match self.json {
+            true => places.iter().try_for_each(output::json)?,
+            false => {
+                let rows = places.iter().map(|it| {
+                    let state = match (it.has_it, it.is_shared) {
+                        (true, false) => "has it",
+                        (true, true) => "shares it",
+                        (false, false) => "waits",
+                        (false, true) => "waits to share",
+                    };
+                    let (session, token) = (it.session.clone(), it.token.to_string());
+                    [it.member.to_string(), session, token, state.to_owned()]
+                });
+                output::table(["MEMBER", "SESSION", "TOKEN", "STATE"], rows)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Ask for Candidates {
+    async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
+        let candidates = agent.candidates(&self.election).await?;
+        match self.json {
+            true => candidates.iter().try_for_each(output::json)?,
+            false => {
+                let rows = candidates.iter().map(|it| {
+                    let session = it.session.clone().unwrap_or_default();
+                    let value = output::shown(&it.value);
+                    [it.priority.to_string(), session, value]
+                });
+                output::table(["PRIORITY", "SESSION", "VALUE"], rows)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
 impl Ask for Queue {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
         match self.request {
-            QueueRequest::Push { name, value } => {
-                let version = agent.push(&name, given(value)?).await?;
+            QueueRequest::Push {
+                name,
+                value,
+                priority,
+            } => {
+                let value = given(value)?;
+                let version = match priority {
+                    Agent::PRIORITY => agent.push(&name, value).await?,
+                    _ => agent.push_with_priority(&name, priority, value).await?,
+                };
                 output::line(&version.to_string())?;
             }
             QueueRequest::Pop { name, wait } => {

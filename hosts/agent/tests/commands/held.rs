@@ -264,3 +264,44 @@ async fn a_registration_without_a_program_lasts_until_a_signal() {
     let (status, text, _) = run(&fake, &["register", "r", "a:1"]).await;
     assert_eq!((status, &*text), (75, "registered\n"));
 }
+
+#[tokio::test]
+async fn locks_of_several_names_and_shared_ones_and_priorities() {
+    let fake = Fake::start().await;
+    let times = "ttl=10000ms&wait=3600000ms";
+    for (arguments, request) in [
+        (
+            &["lock", "--shared", "l", "--", "true"][..],
+            format!("POST /v1/locks/l?shared=true&{times}"),
+        ),
+        (
+            &["lock", "b", "a", "--", "true"],
+            format!(r#"POST /v1/locks?{times} {{"names":["b","a"]}}"#),
+        ),
+        (
+            &["lock", "b", "a", "--shared", "--", "true"],
+            format!(r#"POST /v1/locks?shared=true&{times} {{"names":["b","a"]}}"#),
+        ),
+        (
+            &["elect", "e", "--priority", "7", "--", "true"],
+            format!("POST /v1/elections/e?priority=7&{times}"),
+        ),
+    ] {
+        let _events = held(&fake);
+        fake.answers(200, "{}");
+        let (status, _, error) = run(&fake, arguments).await;
+        assert_eq!((status, &*error), (0, ""), "{arguments:?}");
+        assert_eq!(fake.request(), request);
+        fake.request();
+    }
+    fake.answers(200, r#"{"version":8}"#);
+    let push = ["queue", "push", "q", "item", "--priority", "0"];
+    let (status, text, _) = run(&fake, &push).await;
+    assert_eq!((status, &*text), (0, "8\n"));
+    assert_eq!(
+        fake.request(),
+        "POST /v1/queues/q?priority=0&wait=10000ms item"
+    );
+    let (status, ..) = run(&fake, &["lock", "--", "true"]).await;
+    assert_eq!(status, 2);
+}

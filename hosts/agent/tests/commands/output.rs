@@ -220,3 +220,44 @@ async fn a_unix_socket_and_a_file_with_a_token() {
     std::fs::remove_file(socket).unwrap();
     std::fs::remove_file(file).unwrap();
 }
+
+#[tokio::test]
+async fn holders_and_candidates() {
+    let fake = Fake::start().await;
+    let place = |session: &str, shared: bool, has: bool| {
+        format!(
+            r#"{{"member":7,"session":"{session}","token":{{"map":"0a","version":3}},"is_shared":{shared},"has_it":{has}}}"#
+        )
+    };
+    let line = [
+        place("7.0.1", true, true),
+        place("7.0.2", false, false),
+        place("7.0.3", true, false),
+    ];
+    fake.answers(200, format!("[{}]", line.join(",")));
+    let table = concat!(
+        "MEMBER  SESSION  TOKEN  STATE\n",
+        "7       7.0.1    0a:3   shares it\n",
+        "7       7.0.2    0a:3   waits\n",
+        "7       7.0.3    0a:3   waits to share\n",
+    );
+    let found = run(&fake, &["holders", "door"]).await;
+    assert_eq!(found, (0, table.into(), String::new()));
+    assert_eq!(fake.request(), "GET /v1/locks/door?wait=10000ms");
+    fake.answers(200, format!("[{}]", place("7.0.1", false, true)));
+    let (_, text, _) = run(&fake, &["holders", "door", "--json"]).await;
+    assert_eq!(text, format!("{}\n", place("7.0.1", false, true)));
+    fake.request();
+
+    fake.answers(
+        200,
+        r#"[{"value":"192.0.2.7:80","priority":5,"session":"7.0.1"}]"#,
+    );
+    let table = "PRIORITY  SESSION  VALUE\n5         7.0.1    192.0.2.7:80\n";
+    let found = run(&fake, &["candidates", "heating"]).await;
+    assert_eq!(found, (0, table.into(), String::new()));
+    assert_eq!(
+        fake.request(),
+        "GET /v1/elections/heating/candidates?wait=10000ms"
+    );
+}

@@ -14,6 +14,7 @@
 
 mod calls;
 mod holds;
+mod locks;
 mod members;
 mod refusals;
 mod scripts;

@@ -300,3 +300,24 @@ async fn an_answer_that_is_older_than_a_lapse_does_not_count() {
     assert!(timeout(SECOND, until_held(&hold)).await.is_err());
     timeout(TTL, until_held(&hold)).await.unwrap();
 }
+
+#[tokio::test]
+async fn the_first_time_counts_from_the_request_for_the_hold_or_from_the_next_one() {
+    for extends in [false, true] {
+        let fake = Fake::start().await;
+        match extends {
+            true => fake.extends(Some((200, &extended(true, 10_500)))),
+            false => fake.extends(None),
+        }
+        let agent = Agent::new(&fake.address).unwrap();
+        let events = fake.streams();
+        let lock = agent.lock("l", TTL);
+        let late = async {
+            // It waits for longer than the time of the event.
+            sleep(Duration::from_millis(700)).await;
+            events.send(Ok(HELD.replace("10500", "400"))).unwrap();
+        };
+        let (hold, ()) = tokio::join!(lock, late);
+        assert_eq!(hold.unwrap().is_held(), extends);
+    }
+}

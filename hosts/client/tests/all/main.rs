@@ -17,3 +17,4 @@ mod errors;
 mod events;
 mod fake;
 mod holds;
+mod locks;
