@@ -412,11 +412,29 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Notes the place of a group that is not lost, for the nodes that report it again.
     fn note_place(&mut self, group: GroupId, ending: &Ending, cx: &mut Context<'_, Self>) {
-        let latest = ending.known.values().max_by_key(|it| it.number);
-        if let Some(latest) = latest.filter(|it| !it.members.is_empty()) {
-            let members: Vec<Member> = latest.members.iter().copied().collect();
-            self.on_where(group, latest.number, None, &members, cx);
+        let Some(latest) = self.latest_of(group, ending) else {
+            return;
+        };
+        let number = latest.number;
+        let members: Vec<Member> = latest.members.iter().copied().collect();
+        if !members.iter().all(|it| self.plan.place(it.id).is_some()) {
+            return; // Of a site that this node does not have yet.
         }
+        // No answer named a leader.
+        let hint = self.leader_hints.get_mut(group);
+        if let Some(hint) = hint.filter(|it| it.number() <= number) {
+            hint.leader = None;
+        }
+        self.on_where(group, number, None, &members, cx);
+    }
+
+    /// The answer with the latest configuration of the present beginning.
+    fn latest_of<'a>(&self, group: GroupId, ending: &'a Ending) -> Option<&'a Known> {
+        let birth = self.registry().and_then(|it| it.birth(group));
+        let first = birth.map_or(1, |it| it.number);
+        let is_later = |it: &&Known| it.number >= first && !it.members.is_empty();
+        let later = ending.known.values().filter(is_later);
+        later.max_by_key(|it| (it.number, it.mark == it.number))
     }
 
     /// Returns true if something is so at all nodes of the site but as many as may fail, and at each present node
@@ -524,11 +542,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
         let birth = self.registry().and_then(|it| it.birth(group));
         let first = birth.map_or(1, |it| it.number);
-        let is_later = |it: &&Known| it.number >= first && !it.members.is_empty();
-        let latest = known
-            .values()
-            .filter(is_later)
-            .max_by_key(|it| (it.number, it.mark == it.number));
+        let latest = self.latest_of(group, ending);
         let number = latest.map_or(first, |it| it.number);
         let members: Vec<Member> = match (latest, birth) {
             (Some(latest), _) => latest.members.iter().copied().collect(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use selvedge_udp::MAX_NODE_ID;
+use selvedge_udp::seal::{KeyFileError, Keyring, read_group_key_file, read_key_file};
 use serde::Deserialize;
 
 use crate::Failure;
@@ -32,6 +33,10 @@ pub struct Settings {
     /// File with the keys of the mesh, from `selvedge key`
     #[arg(long, value_name = "FILE", env = "SELVEDGE_KEY")]
     pub key: Option<PathBuf>,
+    /// Accept a key file that its group may read (mode 0440 or 0640)
+    #[arg(long)]
+    #[serde(default)]
+    pub group_reads_key: bool,
     /// Send in the clear, and accept datagrams from anyone
     #[arg(long)]
     #[serde(default)]
@@ -118,6 +123,17 @@ impl Settings {
         toml::from_str(text).map_err(|it| it.to_string())
     }
 
+    /// The keys as their file has them now.
+    ///
+    /// # Errors
+    /// When the file cannot be read, others may read it, or it has no keys.
+    pub fn keys(&self, path: &Path) -> Result<Keyring, KeyFileError> {
+        match self.group_reads_key {
+            true => read_group_key_file(path),
+            false => read_key_file(path),
+        }
+    }
+
     /// These settings, and for what they leave open those of a file.
     #[must_use]
     pub fn over(self, file: Self) -> Self {
@@ -133,6 +149,7 @@ impl Settings {
                 self.advertise
             },
             key: self.key.or(file.key),
+            group_reads_key: self.group_reads_key || file.group_reads_key,
             plain: self.plain || file.plain,
             group: self.group.or(file.group),
             state: self.state.or(file.state),

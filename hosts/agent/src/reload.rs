@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use selvedge_udp::seal::read_key_file;
 use selvedge_udp::{Handle, Tags};
 
 use crate::Failure;
@@ -30,43 +29,52 @@ impl Source {
     }
 }
 
-/// Reads the settings again, and applies those that can change. `settings` are those of the last time.
+/// Reads the settings again, and applies those that can change. `settings` are those in force.
 pub(crate) async fn reload(
     source: &Source,
     settings: &mut Settings,
     (node, founders): (&Handle, &Founders),
     log: &Log,
 ) {
-    match apply(source, settings, node, founders).await {
-        Ok(line) => log.line(line),
-        Err(failure) => log.line(format!("the settings stay as they are: {failure}")),
-    }
-}
-
-async fn apply(
-    source: &Source,
-    settings: &mut Settings,
-    node: &Handle,
-    founders: &Founders,
-) -> Result<String, Failure> {
-    let next = source.settings()?;
-    let mut line = "settings read again: ".to_owned();
-    match &next.key {
-        Some(path) => {
-            let keys = read_key_file(path)?;
-            let names: Vec<String> = keys.names().map(|it| it.to_string()).collect();
-            node.set_keys(keys).await?;
-            line += &format!("keys {}, the first one seals", names.join(", "));
+    let next = match source.settings() {
+        Ok(next) => next,
+        Err(failure) => {
+            log.line(format!("the settings stay as they are: {failure}"));
+            return;
         }
-        None => line += "no keys",
-    }
+    };
+    log.line(match set_keys(settings, &next, node).await {
+        Ok(line) => line,
+        Err(failure) => format!("the keys stay as they are: {failure}"),
+    });
     // A request may have replaced tags that are in the file as they were.
     if next.tags == settings.tags {
-        return Ok(line + "; the same tags");
+        return;
     }
     let mut tags: Tags = next.tags.iter().collect();
     founders.mark(&mut tags);
-    node.set_tags(tags).await?;
-    settings.tags = next.tags;
-    Ok(line + "; other tags")
+    log.line(match node.set_tags(tags).await {
+        Ok(()) => {
+            settings.tags = next.tags;
+            "the tags are those in the settings".into()
+        }
+        Err(error) => format!("the tags stay as they are: {error}"),
+    });
+}
+
+/// Gives the node the keys that the file has now. Returns a line about it.
+async fn set_keys(settings: &Settings, next: &Settings, node: &Handle) -> Result<String, Failure> {
+    let line = match (&settings.key, &next.key) {
+        (None, None) => "this node sends in the clear, as before",
+        (None, Some(_)) => "this node sends in the clear, and has its keys at the next start",
+        (Some(_), None) => "the keys stay as they are: the settings name no key file",
+        (Some(_), Some(path)) => {
+            let keys = next.keys(path)?;
+            let names: Vec<String> = keys.names().map(|it| it.to_string()).collect();
+            node.set_keys(keys).await?;
+            let names = names.join(", ");
+            return Ok(format!("keys from now on: {names}; the first one seals"));
+        }
+    };
+    Ok(line.into())
 }

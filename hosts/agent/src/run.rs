@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use sd_notify::NotifyState;
 use selvedge_http::{Access, Page, Server, Token};
-use selvedge_udp::seal::{Seal, read_key_file};
+use selvedge_udp::seal::Seal;
 use selvedge_udp::selvedge::core::Delta;
 use selvedge_udp::selvedge::core::shared::RecvError;
 use selvedge_udp::selvedge::groups::store::StoreConfig;
@@ -53,6 +53,8 @@ pub fn run(source: Source) -> Result<(), Failure> {
 }
 
 async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
+    // Names may be looked up for long: a signal meanwhile is heeded afterwards.
+    let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
     let token = |path: &Option<PathBuf>| path.as_deref().map(read_token).transpose();
     let access = Access {
         token: token(&settings.token_file)?,
@@ -74,7 +76,6 @@ async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
     // Once the node has started, others may know of it, so it leaves properly.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
     let api = Api::new(node, founders.clone());
     log.line(format!(
@@ -238,7 +239,7 @@ pub async fn setup(settings: &Settings, founders: &Founders) -> Result<Setup, Fa
     match &settings.key {
         Some(path) => {
             let group = settings.group.as_deref().unwrap_or("selvedge");
-            Ok(setup.seal(Seal::new(read_key_file(path)?, group)))
+            Ok(setup.seal(Seal::new(settings.keys(path)?, group)))
         }
         None if settings.plain => Ok(setup),
         None => Err(Failure::NoKey),

@@ -53,12 +53,20 @@ pub enum KeyFileError {
         source: KeyError,
     },
     /// The file cannot be changed. It is as before.
-    #[error("cannot change the key file {}: {source}: change it as its owner, on a disk with room", path.display())]
+    #[error("cannot change the key file {}: {source}: change it as its owner or as root, on a disk with room, and where a container mounts its folder and not the file alone", path.display())]
     Change {
         /// The path.
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// Another command changes the file, or was interrupted.
+    #[error("another command changes the key file {}: try again, or remove {} where no command runs", path.display(), next.display())]
+    Busy {
+        /// The path.
+        path: PathBuf,
+        /// The file that the other command has made.
+        next: PathBuf,
     },
     /// The file has as many keys as there may be.
     #[error("the key file {} has {} keys, the limit: remove those that no node seals with any more, with `selvedge keys remove`", path.display(), Keyring::LIMIT)]
@@ -89,6 +97,8 @@ pub enum KeyFileError {
 
 /// The longest key file: keys, and room for comments.
 const FILE_LIMIT: u64 = 1 << 16;
+/// One byte more shows that a file is too long.
+const ROOM: usize = (1 << 16) + 1;
 
 /// Reads the keys of a file that only its owner may read.
 ///
@@ -156,7 +166,8 @@ fn read_text(path: &Path, allowed: u32) -> Result<(Zeroizing<String>, Keyring), 
         path: path.to_owned(),
         source,
     };
-    let mut bytes = Zeroizing::new(Vec::new());
+    // With room for all: a Vec that grows leaves a copy behind.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(ROOM));
     let file = fs::File::open(path).map_err(read)?;
     let len = file.take(FILE_LIMIT + 1).read_to_end(&mut bytes);
     if len.map_err(read)? as u64 > FILE_LIMIT {
@@ -200,58 +211,60 @@ pub fn create_key_file(path: &Path) -> Result<(), KeyFileError> {
     })
 }
 
+/// The users who may read a key file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Its owner and its group.
+    Group,
+}
+
 /// Adds a new key at the end of a key file: it opens, and does not seal yet. Returns its name.
 ///
 /// # Errors
-/// When the file cannot be read or changed, or has [`Keyring::LIMIT`] keys.
-pub fn add_key(path: &Path) -> Result<KeyName, KeyFileError> {
-    let (mut text, keyring) = read_to_change(path)?;
-    if keyring.names().count() >= Keyring::LIMIT {
+/// When the file cannot be read or changed, others than `readers` may read it, or it has
+/// [`Keyring::LIMIT`] keys.
+pub fn add_key(path: &Path, readers: Readers) -> Result<KeyName, KeyFileError> {
+    let change = Change::begin(path, readers)?;
+    if change.keyring.names().count() >= Keyring::LIMIT {
         let path = path.to_owned();
         return Err(KeyFileError::Full { path });
     }
     let key = Key::random().map_err(KeyFileError::Entropy)?;
     let line = Zeroizing::new(hex::encode(key.bytes()));
-    text.push_str(&line);
-    text.push('\n');
-    replace(path, &text)?;
+    let text = Zeroizing::new([&**change.text, &**line, "\n"].concat());
+    change.end(&text)?;
     Ok(key.name())
 }
 
 /// Makes a key of a file the first one, which seals.
 ///
 /// # Errors
-/// When the file cannot be read or changed, or has no such key.
-pub fn use_key(path: &Path, name: KeyName) -> Result<(), KeyFileError> {
-    let (text, _) = read_to_change(path)?;
-    let (line, rest) = take_line(path, &text, name)?;
-    let first = rest.iter().position(|it| name_in(it).is_some());
-    let mut lines = rest;
+/// When the file cannot be read or changed, others than `readers` may read it, or it has no such key.
+pub fn use_key(path: &Path, readers: Readers, name: KeyName) -> Result<(), KeyFileError> {
+    let change = Change::begin(path, readers)?;
+    let (line, mut lines) = take_line(path, &change.text, name)?;
+    let first = lines.iter().position(|it| name_in(it).is_some());
     lines.insert(first.unwrap_or(lines.len()), line);
-    replace(path, &Zeroizing::new(lines.concat()))
+    let text = Zeroizing::new(lines.concat());
+    change.end(&text)
 }
 
 /// Removes a key that does not seal from a file.
 ///
 /// # Errors
-/// When the file cannot be read or changed, has no such key, or the key is its first one.
-pub fn remove_key(path: &Path, name: KeyName) -> Result<(), KeyFileError> {
-    let (text, keyring) = read_to_change(path)?;
-    if keyring.names().next() == Some(name) {
+/// When the file cannot be read or changed, others than `readers` may read it, it has no such key, or
+/// the key is its first one.
+pub fn remove_key(path: &Path, readers: Readers, name: KeyName) -> Result<(), KeyFileError> {
+    let change = Change::begin(path, readers)?;
+    if change.keyring.names().next() == Some(name) {
         let path = path.to_owned();
         return Err(KeyFileError::Seals { path, name });
     }
-    let (_, rest) = take_line(path, &text, name)?;
-    replace(path, &Zeroizing::new(rest.concat()))
-}
-
-/// The text of a key file, of complete lines, and its keys.
-fn read_to_change(path: &Path) -> Result<(Zeroizing<String>, Keyring), KeyFileError> {
-    let (mut text, keyring) = read_text(path, GROUP_READS)?;
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    Ok((text, keyring))
+    let (_, lines) = take_line(path, &change.text, name)?;
+    let text = Zeroizing::new(lines.concat());
+    change.end(&text)
 }
 
 /// The line of a key, and the other lines of its file.
@@ -274,50 +287,106 @@ fn name_in(line: &str) -> Option<KeyName> {
     Keyring::parse(line).ok()?.names().next()
 }
 
-/// Replaces the content of a file at once. Its owner and mode stay.
-fn replace(path: &Path, text: &str) -> Result<(), KeyFileError> {
-    let change = |source| KeyFileError::Change {
-        path: path.to_owned(),
-        source,
-    };
-    // A link goes on to lead to the file.
-    let target = fs::canonicalize(path).map_err(change)?;
-    let mut name = target.clone().into_os_string();
-    name.push(".next");
-    let next = PathBuf::from(name);
-    // One that a loss of power left behind.
-    let _none = fs::remove_file(&next).is_err();
-    let written = write_beside(&target, &next, text);
-    written.map_err(|source| {
-        let _free = fs::remove_file(&next).is_ok();
-        change(source)
-    })
+/// A change of a key file, by a file beside it that takes its place at once. While that exists, no other
+/// change begins.
+struct Change {
+    path: PathBuf,
+    target: PathBuf,
+    next: PathBuf,
+    file: fs::File,
+    /// The present text, of complete lines.
+    text: Zeroizing<String>,
+    keyring: Keyring,
+    /// True if the file beside it has taken its place.
+    is_over: bool,
 }
 
-fn write_beside(target: &Path, next: &Path, text: &str) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
+impl Change {
+    fn begin(path: &Path, readers: Readers) -> Result<Self, KeyFileError> {
+        let allowed = match readers {
+            Readers::Owner => OWNER_READS,
+            Readers::Group => GROUP_READS,
+        };
+        // A missing file, or one that others may read, is named before anything is made.
+        read(path, allowed)?;
+        let change = |source| KeyFileError::Change {
+            path: path.to_owned(),
+            source,
+        };
+        // A link goes on to lead to the file.
+        let target = fs::canonicalize(path).map_err(change)?;
+        let mut next = target.clone().into_os_string();
+        next.push(".next");
+        let next = PathBuf::from(next);
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt;
+            options.mode(0o600);
+        }
+        let file = match options.open(&next) {
+            Err(it) if it.kind() == io::ErrorKind::AlreadyExists => {
+                let path = path.to_owned();
+                return Err(KeyFileError::Busy { path, next });
+            }
+            opened => opened.map_err(change)?,
+        };
+        // As of now, since no other change is under way.
+        let read = read_text(path, allowed);
+        let (mut text, keyring) = read.inspect_err(|_| {
+            let _free = fs::remove_file(&next).is_ok();
+        })?;
+        if !text.ends_with('\n') {
+            text = Zeroizing::new([&**text, "\n"].concat());
+        }
+        let path = path.to_owned();
+        Ok(Self {
+            path,
+            target,
+            next,
+            file,
+            text,
+            keyring,
+            is_over: false,
+        })
     }
-    let mut file = options.open(next)?;
-    file.write_all(text.as_bytes())?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt, fchown};
-        let before = fs::metadata(target)?;
-        fchown(&file, Some(before.uid()), Some(before.gid()))?;
-        file.set_permissions(before.permissions())?;
+
+    /// Replaces the content of the file at once. Its owner and mode stay.
+    fn end(mut self, text: &str) -> Result<(), KeyFileError> {
+        self.write(text).map_err(|source| KeyFileError::Change {
+            path: self.path.clone(),
+            source,
+        })
     }
-    file.sync_all()?;
-    fs::rename(next, target)?;
-    #[cfg(unix)]
-    if let Some(folder) = target.parent() {
-        fs::File::open(folder)?.sync_all()?;
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{MetadataExt, fchown};
+            let before = fs::metadata(&self.target)?;
+            fchown(&self.file, Some(before.uid()), Some(before.gid()))?;
+            self.file.set_permissions(before.permissions())?;
+        }
+        self.file.sync_all()?;
+        fs::rename(&self.next, &self.target)?;
+        self.is_over = true;
+        // The file has changed. A folder that cannot be synced may forget that in a loss of power.
+        #[cfg(unix)]
+        let _synced = (self.target.parent())
+            .is_some_and(|it| fs::File::open(it).and_then(|it| it.sync_all()).is_ok());
+        Ok(())
     }
-    Ok(())
+}
+
+/// Frees the name of the file beside it.
+impl Drop for Change {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let _free = fs::remove_file(&self.next).is_ok();
+        }
+    }
 }
 
 /// The command that creates this file, and its folder if that is missing.

@@ -68,7 +68,8 @@ use zeroize::Zeroizing;
 
 pub use key::{Key, KeyError, KeyName, Keyring, NotAName};
 pub use key_file::{
-    KeyFileError, add_key, create_key_file, read_group_key_file, read_key_file, remove_key, use_key,
+    KeyFileError, Readers, add_key, create_key_file, read_group_key_file, read_key_file,
+    remove_key, use_key,
 };
 pub use opener::{Opener, Unopened};
 pub use rate::RateLimit;

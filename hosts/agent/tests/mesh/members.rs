@@ -5,7 +5,9 @@ use std::path::Path;
 use std::{fs, process};
 
 use selvedge_client::{Kind, MeshEvent, Status};
-use selvedge_seal::{KeyName, add_key, create_key_file, read_key_file, remove_key, use_key};
+use selvedge_seal::{
+    KeyName, Readers, add_key, create_key_file, read_key_file, remove_key, use_key,
+};
 
 use super::{Mesh, soon, until};
 
@@ -112,9 +114,9 @@ async fn agents_read_their_keys_and_tags_again_at_a_signal() {
     for round in ["1", "2", "3"] {
         let present = names();
         match round {
-            "1" => drop(add_key(key).unwrap()),
-            "2" => use_key(key, present[1]).unwrap(),
-            _ => remove_key(key, present[1]).unwrap(),
+            "1" => drop(add_key(key, Readers::Owner).unwrap()),
+            "2" => use_key(key, Readers::Owner, present[1]).unwrap(),
+            _ => remove_key(key, Readers::Owner, present[1]).unwrap(),
         }
         tag(round);
         for agent in &mesh.agents {

@@ -4,7 +4,10 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use selvedge_seal::{KeyName, add_key, create_key_file, read_group_key_file, remove_key, use_key};
+use selvedge_seal::{
+    KeyName, Readers, add_key, create_key_file, read_group_key_file, read_key_file, remove_key,
+    use_key,
+};
 
 use super::Failure;
 
@@ -34,8 +37,9 @@ impl Key {
 /// List or change the keys in a file, to replace the key of a mesh without an interruption
 ///
 /// The first key seals, all open. Change one file, copy it to all nodes, and send each of them
-/// SIGHUP, which has it read the file again: first with `add`, then with `use`, and last with `remove`
-/// of the old key. Each round is over at all nodes before the next one begins.
+/// SIGHUP, which has it read the file again and print the names of its keys: first with `add`, then
+/// with `use`, and last with `remove` of the old key. Each round is over at all nodes before the next one
+/// begins.
 #[derive(Debug, Args)]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -75,6 +79,18 @@ struct File {
     /// File with the keys
     #[arg(value_name = "FILE")]
     path: PathBuf,
+    /// Accept a key file that its group may read (mode 0440 or 0640)
+    #[arg(long)]
+    group_reads_key: bool,
+}
+
+impl File {
+    const fn readers(&self) -> Readers {
+        match self.group_reads_key {
+            true => Readers::Group,
+            false => Readers::Owner,
+        }
+    }
 }
 
 impl Keys {
@@ -82,21 +98,25 @@ impl Keys {
         let of = match self.change {
             Change::List { of } => of,
             Change::Add { of } => {
-                add_key(&of.path)?;
+                add_key(&of.path, of.readers())?;
                 of
             }
             Change::Use { of, name } => {
-                use_key(&of.path, name)?;
+                use_key(&of.path, of.readers(), name)?;
                 of
             }
             Change::Remove { of, name } => {
-                remove_key(&of.path, name)?;
+                remove_key(&of.path, of.readers(), name)?;
                 of
             }
         };
         let mut out = io::stdout().lock();
         let uses = core::iter::once("seals and opens").chain(core::iter::repeat("opens"));
-        for (name, does) in read_group_key_file(&of.path)?.names().zip(uses) {
+        let keys = match of.readers() {
+            Readers::Owner => read_key_file(&of.path)?,
+            Readers::Group => read_group_key_file(&of.path)?,
+        };
+        for (name, does) in keys.names().zip(uses) {
             writeln!(out, "{name}  {does}").map_err(Failure::Output)?;
         }
         Ok(true)

@@ -261,9 +261,11 @@ impl Node {
     }
 
     async fn serve(self) -> Result<(), Failure> {
+        // Names may be looked up for some seconds: a signal meanwhile is heeded afterwards.
+        let mut reloads = Reloads::listen()?;
         let setup = self.setup().await?;
         // Once the node has started, others may know of it, so it leaves properly.
-        let (mut signals, mut reloads) = (Signals::listen()?, Reloads::listen()?);
+        let mut signals = Signals::listen()?;
         let node = Host::start(setup).await?;
         let mut events = node.events_from_oldest();
         let (id, clock) = (node.id(), node.clock());

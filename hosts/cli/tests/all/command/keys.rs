@@ -159,11 +159,19 @@ fn keys_are_added_put_first_and_removed() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let link = folder.path("link.key");
     symlink(&path, &link).unwrap();
-    let first = names(&["keys", "list", &link]).remove(0);
-    let both = names(&["keys", "add", &link]);
+    let refused = selvedge(&["keys", "list", &link]);
+    assert!(complaint(&refused).contains("--group-reads-key"));
+    let of_group = |verb: &str, rest: &[&str]| {
+        names(&[&["keys", verb, "--group-reads-key", &link], rest].concat())
+    };
+    let first = of_group("list", &[]).remove(0);
+    let both = of_group("add", &[]);
     assert_eq!((both.len(), &both[0]), (2, &first));
-    let swapped = names(&["keys", "use", &link, &both[1]]);
+    let mode = fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o640);
+    let swapped = of_group("use", &[&both[1]]);
     assert_eq!(swapped, [both[1].clone(), first.clone()]);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     let refused = selvedge(&["keys", "remove", &link, &both[1]]);
     assert!(complaint(&refused).contains("selvedge keys use"));
     assert_eq!(names(&["keys", "remove", &link, &first]), [both[1].clone()]);
@@ -172,8 +180,14 @@ fn keys_are_added_put_first_and_removed() {
     let text = fs::read_to_string(&path).unwrap();
     assert!(text.starts_with("# Keys of a mesh") && text.lines().count() == 2);
     let mode = fs::metadata(&path).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o640);
+    assert_eq!(mode & 0o777, 0o600);
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    let other = format!("{path}.next");
+    fs::write(&other, "").unwrap();
+    let busy = selvedge(&["keys", "add", &path]);
+    assert!(complaint(&busy).contains(&other));
+    assert!(fs::exists(&other).unwrap(), "another command has made it");
+    fs::remove_file(&other).unwrap();
     for _ in 1..8 {
         names(&["keys", "add", &path]);
     }
