@@ -174,7 +174,7 @@ impl StoreLeader {
                 report_watched(state, watch.member, key.clone(), out);
             }
         }
-        self.prefixes.on_applied(state, &decided.changed, out);
+        self.prefixes.on_applied(state, decided, out);
         self.expiry.on_applied(state, decided, out);
         self.arm(state, out);
     }

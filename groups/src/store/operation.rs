@@ -326,6 +326,9 @@ pub struct Decided {
     pub outcome: Outcome,
     /// The entries that it changed or removed.
     pub changed: Vec<Key>,
+    /// The version of the map after it. The state may be later when it is reported: several changes are decided at
+    /// once.
+    pub version: u64,
 }
 
 /// The outcome of a decided change.

@@ -457,6 +457,10 @@ impl selvedge_replica::State for Store {
                 Outcome::Counted
             }
         };
-        Decided { outcome, changed }
+        Decided {
+            outcome,
+            changed,
+            version: self.version,
+        }
     }
 }

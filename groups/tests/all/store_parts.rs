@@ -5,9 +5,9 @@ use std::fmt::Debug;
 use selvedge_core::{Member, Span, Time};
 use selvedge_groups::GroupId;
 use selvedge_groups::store::{
-    Change, ClientEffect, Entry, Expected, Key, LeaderEffect, Operation, Store, StoreAnswer,
-    StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader, StoreReject, StoreRequest,
-    StoreTimer, Stored,
+    Change, ClientEffect, Entry, Expected, Key, LeaderEffect, Operation, Position, Store,
+    StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader, StoreReject,
+    StoreRequest, StoreTimer, Stored,
 };
 use selvedge_replica::State as _;
 
@@ -413,6 +413,47 @@ fn of_too_many_questions_the_oldest_is_forgotten() {
     assert_eq!(map.readable(2).len(), 1);
     same(map.get(ONE, 1, "a"), [LeaderEffect::Read(LIMIT as u64 + 2)]);
     assert_eq!(map.readable(3).len(), 1, "there was room");
+}
+
+/// Several changes are decided at once, so the leader reads a state that is later than the first of them.
+#[test]
+fn a_watch_of_a_prefix_reports_a_change_that_was_decided_with_one_of_other_entries() {
+    let others = [
+        put("window", b"1"),
+        Operation::set("door/1", Expected::Version(7), None),
+    ];
+    for other in others {
+        let mut map = Leader::new();
+        let watch = StoreRequest::WatchPrefix {
+            watch: 5,
+            number: 0,
+            prefix: "door".into(),
+            since: Position::at(0),
+        };
+        map.asked(TWO, watch);
+        let operations = [other, put("door/1", b"open")];
+        let changes = operations.into_iter().zip(1..);
+        let changes: Vec<_> = changes
+            .map(|(operation, number)| Change::Asked {
+                by: ONE,
+                number,
+                operation,
+            })
+            .collect();
+        let all: Vec<_> = changes.iter().map(|it| map.state.apply(it)).collect();
+        let mut out = Vec::new();
+        for decided in &all {
+            map.leader.on_applied(&map.state, decided, &mut out);
+        }
+        let reported = out.iter().any(|it| match it {
+            LeaderEffect::Answer {
+                to: TWO,
+                answer: StoreAnswer::PrefixChanged { found, .. },
+            } => found.changes.iter().any(|it| it.key == "door/1"),
+            _ => false,
+        });
+        assert!(reported, "{out:?}");
+    }
 }
 
 #[test]

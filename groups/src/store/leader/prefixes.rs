@@ -7,7 +7,9 @@ use selvedge_core::{BoundedMap, Member, NodeId};
 
 use super::{LIMIT, PATIENCE, notify, refuse, room};
 use crate::store::page::fill;
-use crate::store::{Changes, EntryChange, Key, LeaderEffect, Position, Store, StoreAnswer};
+use crate::store::{
+    Changes, Decided, EntryChange, Key, LeaderEffect, Position, Store, StoreAnswer,
+};
 
 type Out = Vec<LeaderEffect>;
 
@@ -85,14 +87,18 @@ impl PrefixWatchers {
         }
     }
 
-    pub(super) fn on_applied(&mut self, state: &Store, changed: &[Key], out: &mut Out) {
+    pub(super) fn on_applied(&mut self, state: &Store, decided: &Decided, out: &mut Out) {
         let room = room(self.frame_budget);
         self.watches.retain(|&(_, watch), it| {
-            let is_news = changed.iter().any(|key| key.starts_with(&*it.prefix));
+            let is_news = decided
+                .changed
+                .iter()
+                .any(|key| key.starts_with(&*it.prefix));
             match (it.is_behind, is_news) {
                 (true, _) => {} // It gets the rest when it has what was sent.
                 (false, true) => it.send(state, watch, room, out),
-                (false, false) => it.advance(state.version()),
+                // The state may have changes that follow this one.
+                (false, false) => it.advance(decided.version),
             }
             true
         });
