@@ -1,6 +1,6 @@
 //! The nodes that hold maps: founders by settings, and each agent that joins later.
 //!
-//! The leader of the mesh has the members added that run an agent with the same founders and are not among these
+//! The leader of the mesh, or a member in its place while it holds no maps itself, has the members added that run an agent with the same founders and are not among these
 //! nodes, by a decided change. Agents that fail stay among them until a program removes them: they may come back
 //! with what they hold. A node that was removed stays so until a program adds it.
 
@@ -85,15 +85,29 @@ pub(crate) fn is_in(state: &NodeState) -> bool {
     site.is_some_and(|it| it.nodes().iter().any(|node| node.id == state.me.id))
 }
 
-/// Has agents that join hold maps, while this node leads the mesh.
+/// The node that has others added: the leader of the mesh; while that holds no maps, and so can propose nothing, the
+/// first live node that does.
+fn proposer(leader: NodeId, live: impl Iterator<Item = NodeId>, site: &Site) -> Option<NodeId> {
+    let holds = |id: &NodeId| site.nodes().iter().any(|it| it.id == *id);
+    match holds(&leader) {
+        true => Some(leader),
+        false => live.filter(holds).min(),
+    }
+}
+
+/// Has agents that join hold maps, while this node is the one that adds them.
 pub(crate) async fn grow(node: &Handle, founders: &Founders, log: &Log) -> Infallible {
     loop {
         sleep(LOOKS).await;
         let state = node.state();
-        if state.leader.is_none_or(|it| it.0 != state.me) {
+        let (Some(leader), Some(site)) = (&state.leader, &state.site) else {
+            continue;
+        };
+        let live = state.members.iter().filter(|it| it.status.is_live());
+        let live = live.map(|it| it.member.id);
+        if proposer(leader.0.id, live, site) != Some(state.me.id) {
             continue;
         }
-        let Some(site) = &state.site else { continue };
         let is_new = |it: &&MemberInfo| {
             let id = it.member.id;
             let is_known = site.nodes().iter().any(|node| node.id == id);
@@ -124,5 +138,23 @@ pub(crate) async fn grow(node: &Handle, founders: &Founders, log: &Log) -> Infal
             Err(error) => error.to_string(),
         };
         log.line(format!("the nodes {new:?} are not added yet: {outcome}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_the_leader_holds_no_maps_another_node_has_it_added() {
+        let site = Founders::new(&[3, 4, 5], 1).site(NodeId(3));
+        let site = site.expect("three founders suffice for one failure");
+        let proposes = |leader, live: &[u64]| {
+            let live = live.iter().map(|id| NodeId(*id));
+            proposer(NodeId(leader), live, &site).map(|it| it.0)
+        };
+        assert_eq!(proposes(5, &[3, 4, 5]), Some(5));
+        assert_eq!(proposes(1, &[1, 5, 4, 7]), Some(4));
+        assert_eq!(proposes(1, &[1, 7]), None);
     }
 }
