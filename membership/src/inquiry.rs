@@ -59,7 +59,7 @@ impl Membership {
         }
         let key = key(member.id);
         let (first, last) = (key, key);
-        self.draw_relays(1, Some(member.id), cx, |_, other, cx| {
+        self.draw_relays((1, 0), Some(member.id), cx, |_, other, cx| {
             cx.send(other, Message::bare(Body::Pull { first, last }));
         });
         Ok(())

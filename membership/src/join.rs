@@ -202,7 +202,7 @@ impl Membership {
             return true;
         }
         let count = self.config.relays.saturating_add(1).min(16);
-        self.draw_relays(count, None, cx, |machine, member, cx| {
+        self.draw_relays((count, 0), None, cx, |machine, member, cx| {
             let mut message = Message::bare(Body::Farewell);
             message.records = machine.own_record();
             cx.send(member, message);
@@ -277,7 +277,7 @@ impl Membership {
     /// cut by hashed id, so it does not matter which member answers.
     pub(crate) fn fetch_again(&mut self, cx: &mut Context<'_, Self>) {
         if self.bootstrap.is_fetching() {
-            self.draw_relays(1, None, cx, |machine, member, cx| {
+            self.draw_relays((1, 0), None, cx, |machine, member, cx| {
                 machine.fetch_from(member, cx);
             });
         }

@@ -163,8 +163,9 @@ impl Membership {
     }
 
     pub(crate) fn request_pings(&mut self, target: Member, cx: &mut Context<'_, Self>) {
+        let relays = self.config.relays;
         self.draw_relays(
-            self.config.relays,
+            (relays, self.relays_alike(target.id)),
             Some(target.id),
             cx,
             |machine, relay, cx| {

@@ -1,6 +1,6 @@
 //! Distances that are measured: the time from the direct ping of a probe to its acknowledgement.
 
-use selvedge_core::{Member, Time};
+use selvedge_core::{Member, NodeId, Time};
 
 use crate::Membership;
 use crate::list::{Entry, RoundTrip};
@@ -55,6 +55,21 @@ impl Membership {
             let unit = RoundTrip::micros(unit);
             let weight = weight(weighed, unit, self.config.exponent);
             self.list.set_own_weight(slot, weight);
+        }
+    }
+
+    /// The number of relays for pings of this member that are drawn uniformly, and not by weight. By
+    /// weight all relays would be in this node's own site, and share the path that is broken: one
+    /// is drawn from all members, and all are where the target is not within the unit.
+    pub(crate) fn relays_alike(&self, target: NodeId) -> u8 {
+        let Some(unit) = self.config.round_trip_unit.map(RoundTrip::micros) else {
+            return 0;
+        };
+        let slot = self.list.find(target);
+        let round_trip = slot.and_then(|slot| self.list.round_trip(slot).weighed());
+        match round_trip {
+            Some(round_trip) if round_trip <= unit => 1,
+            Some(_) | None => self.config.relays,
         }
     }
 

@@ -48,6 +48,11 @@ impl Membership {
         self.counters.suspicions += 1;
         self.enter_suspicion(slot, member, revision, periods, cx);
         self.ping(member, cx);
+        // Where nearly all messages stay near, the news of a suspicion takes long to reach a far
+        // suspect, and so does its refutation: relays bring both.
+        if self.config.round_trip_unit.is_some() {
+            self.request_pings(member, cx);
+        }
     }
 
     pub(crate) fn enter_suspicion(

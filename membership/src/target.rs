@@ -61,31 +61,37 @@ impl Membership {
     }
 
     /// Passive feedback: with probability p_passive, a member that was silent for long, any of them
-    /// alike. Where many are silent, as in a large mesh, a few tries find one; else one pass over
-    /// the list does, in one of 1 / p_passive periods.
+    /// alike.
     fn choose_silent(&mut self, cx: &mut Context<'_, Self>) -> Option<usize> {
-        const TRIES: u8 = 8;
         let passive = self.config.passive?;
         if !cx.chance(passive.chance) {
             return None;
         }
+        self.choose_any(cx, |machine, slot| machine.is_silent(slot, passive))
+    }
+
+    /// One of the slots that `is_one` accepts, any of them alike. Where many are, as in a large
+    /// mesh, a few tries find one; else one pass over the list does.
+    fn choose_any(
+        &self,
+        cx: &mut Context<'_, Self>,
+        is_one: impl Fn(&Self, usize) -> bool,
+    ) -> Option<usize> {
+        const TRIES: u8 = 8;
         let slots = self.list.slots();
         for _ in 0..TRIES {
             let slot = cx.below(slots as u64) as usize;
-            if self.is_silent(slot, passive) {
+            if is_one(self, slot) {
                 return Some(slot);
             }
         }
-        let silent = (0..slots)
-            .filter(|&slot| self.is_silent(slot, passive))
-            .count();
-        if silent == 0 {
+        let accepted = || (0..slots).filter(|&slot| is_one(self, slot));
+        let count = accepted().count();
+        if count == 0 {
             return None;
         }
-        let chosen = cx.below(silent as u64) as usize;
-        (0..slots)
-            .filter(|&slot| self.is_silent(slot, passive))
-            .nth(chosen)
+        let chosen = cx.below(count as u64) as usize;
+        accepted().nth(chosen)
     }
 
     fn is_silent(&self, slot: usize, passive: PassiveFeedback) -> bool {
@@ -94,11 +100,12 @@ impl Membership {
             && self.list.draws().has(slot)
     }
 
-    /// Calls `visit` for up to `count` members other than `except`, drawn by weight without
-    /// replacement. O(count log N).
+    /// Calls `visit` for up to `count` members other than `except`, drawn without replacement: the
+    /// last `alike` of them uniformly, and the others before by weight. O(count log N), and
+    /// O(alike N) where few members are live.
     pub(crate) fn draw_relays(
         &mut self,
-        count: u8,
+        (count, alike): (u8, u8),
         except: Option<NodeId>,
         cx: &mut Context<'_, Self>,
         mut visit: impl FnMut(&mut Self, Member, &mut Context<'_, Self>),
@@ -112,8 +119,14 @@ impl Membership {
             *place = slot;
             self.list.draws_mut().hide(slot);
         }
-        for place in places.take(count.into()) {
-            let Some(slot) = cx.weighted(self.list.weights()) else {
+        let by_weight = usize::from(count.saturating_sub(alike));
+        for (nth, place) in places.take(count.into()).enumerate() {
+            let drawn = if nth < by_weight {
+                cx.weighted(self.list.weights())
+            } else {
+                self.choose_any(cx, |machine, slot| machine.list.draws().has(slot))
+            };
+            let Some(slot) = drawn else {
                 break;
             };
             *place = slot;

@@ -165,6 +165,7 @@ fn loss_and_late_answers_make_no_absurd_distances() {
         loss: Ratio::new(5, 100),
         late_copy: Ratio::new(5, 100),
         late: Ratio::new(2, 100),
+        cut: None,
     };
     let (mut seen, mut wrong) = (0, 0);
     for _ in 0..200 {

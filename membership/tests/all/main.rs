@@ -36,6 +36,7 @@ mod pages;
 mod probes;
 mod props;
 mod quiet_probes;
+mod relays;
 mod ring;
 mod round_trips;
 mod selection;

@@ -23,6 +23,8 @@ pub(crate) struct Faults {
     pub(crate) late_copy: Ratio,
     /// The datagram itself takes up to 3 s longer.
     pub(crate) late: Ratio,
+    /// Two sites between which nothing arrives.
+    pub(crate) cut: Option<[usize; 2]>,
 }
 
 impl Faults {
@@ -30,6 +32,7 @@ impl Faults {
         loss: Ratio::NEVER,
         late_copy: Ratio::NEVER,
         late: Ratio::NEVER,
+        cut: None,
     };
 }
 
@@ -119,6 +122,14 @@ impl Sites {
             }
         }
         let faults = self.faults;
+        let ends = [self.site[node], self.site[to]];
+        if is_far
+            && faults
+                .cut
+                .is_some_and(|cut| ends.iter().all(|it| cut.contains(it)))
+        {
+            return;
+        }
         if self.rng.chance(faults.late_copy) {
             let later = Span(self.rng.below(3_000_000));
             self.travel(later, is_far, (to, me, message.clone()));
