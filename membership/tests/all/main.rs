@@ -19,6 +19,7 @@ mod convergence;
 mod distances;
 mod ends;
 mod errata;
+mod false_distances;
 mod far_lives;
 mod feedback;
 mod few_tombstones;
