@@ -63,8 +63,8 @@ impl Membership {
         Ok(())
     }
 
-    /// Changes the settings while running. Another exponent or unit takes effect for distances that
-    /// are set from then on; smaller limits shrink tables as their entries are removed. Data that
+    /// Changes the settings while running. Another exponent or unit takes effect at once for distances
+    /// that are measured, and else for those that are set from then on; smaller limits shrink tables as their entries are removed. Data that
     /// is longer than the new settings allow is not sent any more: waiting broadcasts are given up
     /// and counted, and the metadata of others is kept for the application alone.
     ///
@@ -83,7 +83,12 @@ impl Membership {
             return Err(Reject::MetadataTooLong { len, limit });
         }
         let was_mix = matches!(self.config.selection, Selection::BoundedMix { .. });
+        let measures = |config: &Config| (config.round_trip_unit, config.exponent);
+        let was_measured = measures(&self.config);
         self.config = config;
+        if measures(&self.config) != was_measured {
+            self.weigh_anew();
+        }
         self.list.set_limit(self.config.member_limit as usize);
         self.updates.set_limit(self.config.gossip_limit.into());
         let given_up = self.broadcasting.set_limits(

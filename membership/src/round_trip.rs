@@ -1,6 +1,6 @@
 //! Distances that are measured: the time from the direct ping of a probe to its acknowledgement.
 
-use selvedge_core::{Member, NodeId, Time};
+use selvedge_core::{Member, NodeId, Span, Time};
 
 use crate::Membership;
 use crate::list::{Entry, RoundTrip};
@@ -52,10 +52,28 @@ impl Membership {
             && let Some(weighed) = round_trip.take(sample, unit)
         {
             self.counters.distances += 1;
-            let unit = RoundTrip::micros(unit);
-            let weight = weight(weighed, unit, self.config.exponent);
-            self.list.set_own_weight(slot, weight);
+            self.weigh(slot, weighed, unit);
         }
+    }
+
+    /// Weighs all measured members anew, after a change of the unit or of the exponent. O(N log N).
+    pub(crate) fn weigh_anew(&mut self) {
+        let Some(unit) = self.config.round_trip_unit else {
+            return;
+        };
+        for slot in 0..self.list.slots() {
+            if self.list.round_trip(slot).smoothed().is_some()
+                && let Some(round_trip) = self.list.measure(slot)
+                && let Some(weighed) = round_trip.weigh_anew(unit)
+            {
+                self.weigh(slot, weighed, unit);
+            }
+        }
+    }
+
+    fn weigh(&mut self, slot: usize, round_trip: u32, unit: Span) {
+        let weight = weight(round_trip, RoundTrip::micros(unit), self.config.exponent);
+        self.list.set_own_weight(slot, weight);
     }
 
     /// The number of relays for pings of this member that are drawn uniformly, and not by weight. By

@@ -44,6 +44,17 @@ impl RoundTrip {
         Some(new)
     }
 
+    /// Weighs the member by its smoothed round trip under another unit, however little that differs.
+    /// Returns that round trip in microseconds; `None` where nothing was measured, or the host has
+    /// set the distance.
+    pub(crate) fn weigh_anew(&mut self, unit: Span) -> Option<u32> {
+        if self.smoothed == 0 || self.is_set {
+            return None;
+        }
+        self.weighed = self.smoothed.max(Self::micros(unit));
+        Some(self.weighed)
+    }
+
     /// Notes that the host has set the distance, which holds from now on.
     pub(crate) const fn set(&mut self) {
         (self.is_set, self.weighed) = (true, 0);

@@ -2,7 +2,7 @@
 
 use crate::lone::{Lone, pings, quiet};
 
-use selvedge_core::{Member, Span, Time};
+use selvedge_core::{Member, NodeId, Span, Time};
 use selvedge_membership::{
     Age, Body, Claim, Command, Config, Key, Message, Metadata, Record, SuspicionLength,
 };
@@ -239,6 +239,48 @@ fn a_host_may_switch_it_on_and_off() {
         lone.driver.machine().member(OTHER.id).unwrap().share(),
         weight
     );
+}
+
+/// The round trips stay as they are, so that no answer would change a weight.
+#[test]
+fn another_unit_or_exponent_weighs_the_measured_members_anew() {
+    let config = config();
+    let mut lone = Lone::new(config.clone(), &[3]);
+    for id in 3..5 {
+        lone.receive(Member::new(id, 0), crate::lone::says_that_it_lives(id));
+    }
+    // Node 2 has the host's distance, node 3 is at 20 ms and node 4 at 80 ms.
+    for _ in 0..500 {
+        lone.effects.clear();
+        let now = lone.driver.deadline().unwrap();
+        lone.silence(now);
+        for target in pings(&lone.effects) {
+            let millis = [1, 20, 80][target.id.0 as usize - 2];
+            lone.receive_at(now + Span::millis(millis), target, ack());
+        }
+    }
+    let weights = |lone: &Lone| {
+        let weight = |id| lone.driver.machine().member(NodeId(id)).unwrap().share().0;
+        [2, 3, 4].map(weight)
+    };
+    let [set, near, far] = weights(&lone);
+    assert_eq!((near, far), ((1 << 40) / 64, (1 << 40) / 4_096));
+    for (unit, exponent, near, far) in [
+        (20, 3, 1 << 40, (1 << 40) / 64),
+        (20, 1, 1 << 40, (1 << 40) / 4),
+        (80, 1, 1 << 40, 1 << 40),
+        (5, 3, (1 << 40) / 64, (1 << 40) / 4_096),
+    ] {
+        let config = config.clone().with_exponent(exponent);
+        let unit = Some(Span::millis(unit));
+        let config = config.with_round_trip_unit(unit);
+        lone.command(Command::SetConfig(Box::new(config)));
+        assert_eq!(weights(&lone), [set, near, far], "{unit:?}, {exponent}");
+    }
+    // Without a unit nothing is measured, and weights stay.
+    let without = config.with_round_trip_unit(None).with_exponent(1);
+    lone.command(Command::SetConfig(Box::new(without)));
+    assert_eq!(weights(&lone), [set, near, far]);
 }
 
 #[test]
