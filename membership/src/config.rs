@@ -57,7 +57,8 @@ pub struct Config {
     /// If set, distances are measured: r is the smoothed round trip of this node's own probes.
     /// Members up to this one weigh the same and are neighbours; if none is that near, the nearest
     /// is one. A member keeps the default distance until its first answer, and a distance that the
-    /// host sets for good. From 1 us to `period`. Default `None`: the host sets the distances. For
+    /// host sets until it is forgotten or this node leaves; such members are neighbours by
+    /// `neighbour_distance`. From 1 us to `period`. Default `None`: the host sets the distances. For
     /// IP networks take [`ROUND_TRIP_UNIT`](Self::ROUND_TRIP_UNIT).
     pub round_trip_unit: Option<Span>,
     /// The time in which a suspect may refute. Default 3 ceil(ln(N + 1)) periods.

@@ -32,7 +32,8 @@ pub enum Command {
     /// [`Config::metadata_limit`] bytes. May be given before joining.
     SetMetadata(Metadata),
     /// Set the distance of a member, in the host's unit, from 1. A later life keeps it, and no
-    /// measured round trip changes it.
+    /// measured round trip changes it. It ends when the member is forgotten
+    /// ([`Config::tombstone_periods`]) or this node leaves; set it again then.
     SetDistance {
         /// The node, which must be on the list.
         id: NodeId,

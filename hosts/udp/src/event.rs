@@ -149,8 +149,8 @@ pub struct MemberInfo {
     /// The address to which this node sends to reach it.
     pub address: Option<SocketAddr>,
     /// The smoothed round trip of this node's probes of it, if it measures any
-    /// ([`Config::round_trip_unit`](selvedge_membership::Config::round_trip_unit)): when the list last
-    /// changed, or the distance by which the member is weighed.
+    /// ([`Config::round_trip_unit`](selvedge_membership::Config::round_trip_unit)): as of the last
+    /// change of the list, or of any member's weight by a measurement.
     pub round_trip: Option<Span>,
     /// The tags of this life, as far as this node knows: of a dead member the last ones.
     pub tags: Tags,

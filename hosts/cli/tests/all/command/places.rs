@@ -125,8 +125,9 @@ fn a_node_that_has_left_counts_the_others_as_its_lines_do() {
     }
 }
 
+/// SIGHUP has a node read its key file again; this one has none.
 #[test]
-fn signals_that_ask_for_nothing_do_not_end_a_node() {
+fn signals_that_do_not_ask_a_node_to_leave_do_not_end_it() {
     let (mut one, port) = start("1", LOOPBACK, &[]);
     let (mut two, _) = start("2", LOOPBACK, &["--join", &format!("127.0.0.1:{port}")]);
     two.wait_for("2 here");
