@@ -17,6 +17,9 @@ use crate::registry::{Bytes, SITE_MAX};
 use crate::state::{Carried, Peer};
 use crate::{Begins, Event, Fact, GroupId, Groups, Item, Plan, Timer};
 
+/// The number of ticks between two questions of a node that no site has named yet.
+const ASKS_EVERY: u8 = 8;
+
 /// The bytes of a frame that are not a part of a site: the sender, and numbers.
 pub(crate) const AROUND_PART: usize = 72;
 
@@ -31,6 +34,10 @@ pub(crate) struct Adoption {
     /// The generation of a site that this node could not decode.
     refused: u32,
     fetch: Option<Fetch>,
+    /// True if a site that it had named it. A node that was removed does not ask for later ones.
+    was_named: bool,
+    /// The ticks until it asks again, where no site has named it yet.
+    waits: u8,
     /// The number of the plan's node that was asked last.
     turn: usize,
     /// True while [`Timer::Site`] is armed.
@@ -54,6 +61,7 @@ impl Adoption {
         Self {
             origin: has_site.then(|| plan.digest()),
             has_site,
+            was_named: has_site,
             ..Self::default()
         }
     }
@@ -212,6 +220,9 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             |it: &Item<S::Update, P>| matches!(it, Item::Site { bytes, .. } if !bytes.is_empty());
         self.posted.0.retain(|it| !is_part(&it.1));
         self.replace_site(site, plan);
+        if self.awaits_place() {
+            self.arm_site(cx);
+        }
         // A site that is on its way and is no later would take this node back.
         let present = self.generation();
         (self.adoption.fetch).take_if(|it| it.generation <= present);
@@ -267,6 +278,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             .map(|it| *self.peers.get(self.plan.place(it)?)?)
             .collect();
         self.peers = peers;
+        self.adoption.was_named |= plan.names(self.me.id);
         self.plan = Arc::new(plan);
         self.site = Arc::new(site);
         self.hint_at_all();
@@ -309,14 +321,26 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         } else if !self.has_site() {
             self.want_any_site();
+        } else if self.awaits_place() {
+            self.adoption.waits = (self.adoption.waits + 1) % ASKS_EVERY;
+            if self.adoption.waits == 0 {
+                self.want_any_site();
+            }
         }
         self.propose_again(cx);
         // The next part of a proposal may follow at once: nothing else is overdue then.
         let finds = is_prompt || self.find_lost_again(cx);
         let reports = is_prompt || self.report_lost_again(cx);
-        if finds || reports || self.adoption.is_open() || self.registrar.is_proposing() {
+        let awaits = self.adoption.is_open() || self.awaits_place();
+        if finds || reports || awaits || self.registrar.is_proposing() {
             self.arm_site(cx);
         }
+    }
+
+    /// Returns true if this node joins, and the sites that it took do not name it yet. It may miss the news
+    /// of the one that does.
+    const fn awaits_place(&self) -> bool {
+        S::HAS_REGISTRY && self.has_site() && !self.adoption.was_named
     }
 
     /// Asks the next node that is here for its site.

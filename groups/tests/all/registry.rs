@@ -314,6 +314,33 @@ fn a_node_that_runs_before_the_site_has_it_joins() {
     town.ask(6, FIRST, 4);
 }
 
+/// It misses the news of that one, and no node sends it anything else.
+#[test]
+fn a_node_that_runs_before_the_site_has_it_goes_on_to_ask() {
+    let mut town = Town::new(&Land::first(4, &[FIRST.0]));
+    town.run(Span::secs(2));
+    let next = Land {
+        nodes: vec![1, 2, 3, 4, 5],
+        ..Land::first(4, &[FIRST.0]).next()
+    };
+    town.start(life(5, 1), &next, Start::Fresh);
+    town.run(Span::secs(10));
+    assert!(town.nodes[&5].machine().has_site());
+    town.cut.insert(5);
+    town.change(1, &next);
+    town.run(Span::secs(30));
+    assert_eq!(town.generations(), [1, 1, 1, 1, 0]);
+    town.cut.clear();
+    town.run(Span::secs(30));
+    assert_eq!(town.generations(), [1; 5]);
+    town.ask(5, FIRST, 1);
+    // It does not ask any more.
+    town.run(Span::secs(30));
+    town.wire.clear();
+    town.run(Span::secs(30));
+    assert!(town.wire.is_empty());
+}
+
 /// An empty message shows the plan of its sender.
 #[test]
 fn an_empty_message_of_another_plan_is_refused_for_the_plan() {
