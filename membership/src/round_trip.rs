@@ -1,6 +1,6 @@
 //! Distances that are measured: the time from the direct ping of a probe to its acknowledgement.
 
-use selvedge_core::{Member, NodeId, Span, Time};
+use selvedge_core::{Member, NodeId, Time};
 
 use crate::Membership;
 use crate::list::{Entry, RoundTrip};
@@ -52,18 +52,17 @@ impl Membership {
             && let Some(weighed) = round_trip.take(sample, unit)
         {
             self.counters.distances += 1;
-            self.weigh(slot, weighed, unit);
+            self.weigh(slot, weighed, RoundTrip::micros(unit));
         }
     }
 
     /// Weighs all measured members anew, after a change of the unit or of the exponent. O(N log N).
     pub(crate) fn weigh_anew(&mut self) {
-        let Some(unit) = self.config.round_trip_unit else {
+        let Some(unit) = self.config.round_trip_unit.map(RoundTrip::micros) else {
             return;
         };
         for slot in 0..self.list.slots() {
-            if self.list.round_trip(slot).smoothed().is_some()
-                && let Some(round_trip) = self.list.measure(slot)
+            if let Some(round_trip) = self.list.measure(slot)
                 && let Some(weighed) = round_trip.weigh_anew(unit)
             {
                 self.weigh(slot, weighed, unit);
@@ -71,8 +70,8 @@ impl Membership {
         }
     }
 
-    fn weigh(&mut self, slot: usize, round_trip: u32, unit: Span) {
-        let weight = weight(round_trip, RoundTrip::micros(unit), self.config.exponent);
+    fn weigh(&mut self, slot: usize, round_trip: u32, unit: u32) {
+        let weight = weight(round_trip, unit, self.config.exponent);
         self.list.set_own_weight(slot, weight);
     }
 
@@ -85,9 +84,10 @@ impl Membership {
         };
         let slot = self.list.find(target);
         let round_trip = slot.and_then(|slot| self.list.round_trip(slot).weighed());
-        match round_trip {
-            Some(round_trip) if round_trip <= unit => 1,
-            Some(_) | None => self.config.relays,
+        if round_trip.is_some_and(|it| it <= unit) {
+            1
+        } else {
+            self.config.relays
         }
     }
 

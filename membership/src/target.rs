@@ -67,7 +67,7 @@ impl Membership {
         if !cx.chance(passive.chance) {
             return None;
         }
-        self.choose_any(cx, |machine, slot| machine.is_silent(slot, passive))
+        self.choose_any(cx, &|slot| self.is_silent(slot, passive))
     }
 
     /// One of the slots that `is_one` accepts, any of them alike. Where many are, as in a large
@@ -75,17 +75,17 @@ impl Membership {
     fn choose_any(
         &self,
         cx: &mut Context<'_, Self>,
-        is_one: impl Fn(&Self, usize) -> bool,
+        is_one: &dyn Fn(usize) -> bool,
     ) -> Option<usize> {
         const TRIES: u8 = 8;
         let slots = self.list.slots();
         for _ in 0..TRIES {
             let slot = cx.below(slots as u64) as usize;
-            if is_one(self, slot) {
+            if is_one(slot) {
                 return Some(slot);
             }
         }
-        let accepted = || (0..slots).filter(|&slot| is_one(self, slot));
+        let accepted = || (0..slots).filter(|&slot| is_one(slot));
         let count = accepted().count();
         if count == 0 {
             return None;
@@ -100,55 +100,55 @@ impl Membership {
             && self.list.draws().has(slot)
     }
 
-    /// Calls `visit` for up to `count` members other than `except`, drawn without replacement: the
-    /// last `alike` of them uniformly, and the others before by weight. O(count log N), and
-    /// O(alike N) where few members are live.
+    /// Calls `visit` for up to `count` members other than `except`, at most 16, drawn without
+    /// replacement: the last `alike` of them uniformly, and the others before by weight. O(count log
+    /// N), and O(alike N) where few members are live.
     pub(crate) fn draw_relays(
         &mut self,
-        (count, alike): (u8, u8),
+        count_alike: (u8, u8),
         except: Option<NodeId>,
         cx: &mut Context<'_, Self>,
         mut visit: impl FnMut(&mut Self, Member, &mut Context<'_, Self>),
     ) {
-        let mut hidden = [usize::MAX; 17];
-        let mut places = hidden.iter_mut();
-        if let Some(slot) = except.and_then(|id| self.list.find(id))
-            && self.list.draws().has(slot)
-            && let Some(place) = places.next()
-        {
-            *place = slot;
-            self.list.draws_mut().hide(slot);
-        }
-        let by_weight = usize::from(count.saturating_sub(alike));
-        for (nth, place) in places.take(count.into()).enumerate() {
-            let drawn = if nth < by_weight {
-                cx.weighted(self.list.weights())
-            } else {
-                self.choose_any(cx, |machine, slot| machine.list.draws().has(slot))
-            };
-            let Some(slot) = drawn else {
-                break;
-            };
-            *place = slot;
-            self.list.draws_mut().hide(slot);
-        }
-        let first = usize::from(hidden.first().is_some_and(|&slot| {
-            let entry = self.list.entry(slot);
-            entry.is_some_and(|entry| Some(entry.id()) == except)
-        }));
-        for &slot in hidden.iter().take_while(|&&slot| slot != usize::MAX) {
-            self.list.draws_mut().show(slot);
-        }
-        for &slot in hidden
-            .iter()
-            .skip(first)
-            .take_while(|&&slot| slot != usize::MAX)
-        {
+        let drawn = self.draw_slots(count_alike, except, cx);
+        for &slot in drawn.iter().flatten() {
             if let Some(member) = self.list.entry(slot).map(Entry::member) {
                 visit(self, member, cx);
             } else {
                 debug_assert!(false, "no member has slot {slot}");
             }
         }
+    }
+
+    /// The slots of the members that [`draw_relays`](Self::draw_relays) visits.
+    fn draw_slots(
+        &mut self,
+        (count, alike): (u8, u8),
+        except: Option<NodeId>,
+        cx: &mut Context<'_, Self>,
+    ) -> [Option<usize>; 16] {
+        let mut drawn = [None; 16];
+        let except = except.and_then(|id| self.list.find(id));
+        let except = except.filter(|&slot| self.list.draws().has(slot));
+        if let Some(slot) = except {
+            self.list.draws_mut().hide(slot);
+        }
+        let by_weight = usize::from(count.saturating_sub(alike));
+        for (nth, place) in drawn.iter_mut().take(count.into()).enumerate() {
+            let slot = if nth < by_weight {
+                cx.weighted(self.list.weights())
+            } else {
+                self.choose_any(cx, &|slot| self.list.draws().has(slot))
+            };
+            let Some(slot) = slot else {
+                break;
+            };
+            *place = Some(slot);
+            self.list.draws_mut().hide(slot);
+        }
+        for &slot in drawn.iter().chain([&except]).flatten() {
+            self.list.draws_mut().show(slot);
+        }
+        drawn
     }
 }

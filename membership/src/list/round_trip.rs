@@ -44,14 +44,14 @@ impl RoundTrip {
         Some(new)
     }
 
-    /// Weighs the member by its smoothed round trip under another unit, however little that differs.
-    /// Returns that round trip in microseconds; `None` where nothing was measured, or the host has
-    /// set the distance.
-    pub(crate) fn weigh_anew(&mut self, unit: Span) -> Option<u32> {
+    /// Weighs the member by its smoothed round trip under another unit, however little that
+    /// changes; both in microseconds. `None` where nothing was measured, or the host has set the
+    /// distance.
+    pub(crate) fn weigh_anew(&mut self, unit: u32) -> Option<u32> {
         if self.smoothed == 0 || self.is_set {
             return None;
         }
-        self.weighed = self.smoothed.max(Self::micros(unit));
+        self.weighed = self.smoothed.max(unit);
         Some(self.weighed)
     }
 
