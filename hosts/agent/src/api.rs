@@ -16,7 +16,7 @@
 //! | `POST /v1/locks` | a hold: the lock of several names, `{"names": [..]}` |
 //! | `GET`, `PUT`, `DELETE /v1/holds/{hold}` | shows a hold; extends it by its time to live; releases it |
 //! | `POST /v1/holds/{hold}/hand-over?to=` | the candidate with this session leads, or the first one |
-//! | `GET /v1/locks/{name}`, `/v1/elections/{name}/candidates` | who has a lock and who waits; the candidates that wait |
+//! | `GET /v1/locks/{name}`, `/v1/elections/{name}/candidates` | the holders of a lock and the waiting requests; the waiting candidates |
 //! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
 //! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the one of the smallest `priority`, the oldest among equal ones |
 //! | `GET`, `POST /v1/counters/{name}?add=` | the sum |

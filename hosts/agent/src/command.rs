@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Map(To<map::Maps>),
     /// Run a program while a lock is held, of one name or of several
     Lock(To<hold::Lock>),
-    /// List who has a lock, and who waits for it
+    /// List the holders of a lock, and the requests that wait for it
     Holders(To<recipe::Holders>),
     /// Run a program while the agent leads an election
     Elect(To<hold::Elect>),

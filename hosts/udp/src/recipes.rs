@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | [`Lock`](lock::Lock) | one holder at a time, in the order of the requests; later holders have greater tokens | the holder heeds [`lapsed`](lock::Guard::lapsed), or the resource checks tokens |
 //! | [`Lock::all`](lock::Lock::all) | a holder has all of several names, or none; no order of names is needed | the same, and a holder asks for no further name |
-//! | [`Lock::acquire_shared`](lock::Lock::acquire_shared) | those that share a lock exclude those that have it alone | the same |
+//! | [`Lock::acquire_shared`](lock::Lock::acquire_shared) | shared and exclusive holders of a lock exclude each other | the same |
 //! | [`RwLock`](rw_lock::RwLock) | readers share, a writer is alone, in the order of the requests; a later writer has a greater token | the same |
 //! | [`Election`](election::Election) | one leader at a time, the candidate that waits longest; all nodes see its value | the same |
 //! | [`PriorityElection`](priority_election::PriorityElection) | one leader at a time, the candidate of the smallest priority that waits; or the one that the leader hands over to; later leaders have greater tokens | the same |

@@ -1,4 +1,4 @@
-//! Distances that are measured: what they are in a mesh of three sites, and what they change.
+//! Measured distances in a mesh of three sites, and their effect on traffic and detection.
 
 use crate::sites::{FAR, Faults, NEAR, PERIOD, Sites, measured, three};
 

@@ -48,7 +48,7 @@ pub(super) fn rank(prefix: &str, key: &str) -> Option<u32> {
     is_in_line(&ranked(prefix, priority), key).then_some(priority)
 }
 
-/// Returns true if this entry excludes one that shares. Other bytes than those of one that shares exclude, too.
+/// Returns true if this entry excludes shared holders. Unknown bytes exclude them, too.
 pub(super) fn excludes(entry: &Entry) -> bool {
     entry.value[..] != *READER
 }

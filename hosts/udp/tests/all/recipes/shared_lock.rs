@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What holders of a name see: the number that share it, and the number that have it alone.
+/// The present numbers of shared and of exclusive holders of a name.
 #[derive(Debug, Default)]
 struct Room([AtomicUsize; 2]);
 
