@@ -61,6 +61,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             registrar: Registrar::default(),
             counters: Untracked(Counters::default()),
             posted: Untracked(Vec::new()),
+            has_fact: Untracked(false),
             outbox: Untracked(Scratch::default()),
             asks: PhantomData,
             rules: Rules::default(),

@@ -35,6 +35,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             }
         }
         let was_stored = part.is_stored;
+        let goes_ahead = self.has_begun && self.posted.0.is_empty() && !self.has_fact.0;
         let mut confirmed = None;
         for effect in outbox.drain_effects() {
             match effect {
@@ -43,6 +44,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 }
                 Effect::Multicast { .. } => debug_assert!(false, "a replica sends to members"),
                 Effect::Event(replica::Event::Fact(fact)) if was_stored => {
+                    // A replica sends first what need not wait for its fact: other members store a
+                    // leader's entries while the leader does. Items that others posted in this step
+                    // may depend on facts that are still to come; and behind an earlier fact nothing
+                    // is won, so items share frames.
+                    if goes_ahead && !core::mem::replace(&mut self.has_fact.0, true) {
+                        self.send_posted(cx);
+                    }
+                    self.has_fact.0 = true;
                     cx.event(Event::Fact(Fact::Replica { group, fact }));
                 }
                 Effect::Event(replica::Event::Fact(_)) => self.begin_to_store(group, cx),
@@ -309,7 +318,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         }
     }
 
-    /// Takes a step, and sends nothing yet. A machine that has groups as a part, and takes several
+    /// Takes a step, and sends only what goes ahead of its facts. A machine that has groups as a part, and takes several
     /// of their steps in one of its own, calls [`flush`](Self::flush) once, behind them.
     ///
     /// # Errors
@@ -327,8 +336,14 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         Ok(())
     }
 
-    /// Sends the posted items: items to one node share frames, up to the frame budget. O(n log n).
+    /// Ends a step: sends the posted items. Items to one node share frames, up to the frame budget.
+    /// O(n log n).
     pub fn flush(&mut self, cx: &mut Context<'_, Self>) {
+        self.send_posted(cx);
+        self.has_fact.0 = false;
+    }
+
+    fn send_posted(&mut self, cx: &mut Context<'_, Self>) {
         let plan = self.adoption.origin.unwrap_or_default();
         let generation = self.generation();
         let budget = self.plan.frame_budget();

@@ -190,6 +190,8 @@ pub struct Groups<S: Begins, P> {
     pub(crate) counters: Untracked<Counters>,
     /// The items that this step sends; empty between steps.
     pub(crate) posted: Untracked<Vec<Posted<S, P>>>,
+    /// True if a replica has emitted a fact in this step; false between steps.
+    pub(crate) has_fact: Untracked<bool>,
     /// The outbox of the replica that steps; empty between steps.
     pub(crate) outbox: Untracked<Scratch<S>>,
     pub(crate) asks: PhantomData<P>,
@@ -355,6 +357,7 @@ impl<S: Begins, P: Clone> Clone for Groups<S, P> {
             registrar: self.registrar.clone(),
             counters: self.counters.clone(),
             posted: Untracked(Vec::new()),
+            has_fact: Untracked(false),
             outbox: Untracked::default(),
             ..*self
         }

@@ -36,7 +36,7 @@ pub use leader::StoreLeader;
 pub use message::{StoreAnswer, StoreRequest};
 pub use operation::{
     Action, Bytes, Change, Compare, Decided, Entry, Expected, KEY_MAX, Key, Operation, Outcome,
-    SessionId, Stored, TTL_MAX, TTL_MIN, Transaction, Wait, appended,
+    Owner, SessionId, Stored, TTL_MAX, TTL_MIN, Transaction, Wait, appended,
 };
 pub use page::{Changes, EntryChange, Page, Position};
 pub use state::{BYTES_MAX, CLIENTS_MAX, ENTRIES_MAX, REMOVED_MAX, SESSIONS_MAX, Session, Store};

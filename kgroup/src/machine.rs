@@ -1,11 +1,11 @@
 //! The machine of a node: its groups, its leaders, and its own requests.
 //!
 //! A step of [`handle`](Machine::handle) goes round: `ask_groups` gives the input to the groups, which send
-//! nothing yet, and keeps their events in `reported`. `settle` takes these one by one: `on_said` passes each to
+//! only what goes ahead of their facts, and keeps their events in `reported`. `settle` takes these one by one: `on_said` passes each to
 //! the leader of its group (`on`, `try_on`, [`Leading::on`]), and the leader writes down its effects.
 //! `carry_out` turns those into timers, events and commands to the groups, by `ask_groups` again; events of
-//! these wait behind the others. When `reported` is empty, `flush` sends the messages of all these steps, so
-//! that those to one node share frames and come behind the facts. Only facts do not wait in `reported`.
+//! these wait behind the others. When `reported` is empty, `flush` sends all other messages of these steps,
+//! so that those to one node share frames and come behind the facts. Only facts do not wait in `reported`.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -137,7 +137,7 @@ impl Kgroup {
         let reported = &mut self.reported.0;
         let receive = |event, cx: &mut Context<'_, Self>| {
             if matches!(event, groups::Event::Fact(_)) {
-                // Facts go out before the messages of this step.
+                // Facts go out before the messages that depend on them.
                 return cx.event(Event::Groups(event));
             }
             reported.push_back(event);
@@ -146,7 +146,7 @@ impl Kgroup {
         Ok((self.groups).with(cx, call, |it| it, Timer::Groups, receive)?)
     }
 
-    /// Sends the messages of a step, behind all its facts. Items to one node share frames.
+    /// Sends the messages of a step that wait for its facts, behind them. Items to one node share frames.
     fn flush(&mut self, cx: &mut Context<'_, Self>) {
         let call = |groups: &mut Inner, cx: &mut Context<'_, Inner>| {
             groups.flush(cx);

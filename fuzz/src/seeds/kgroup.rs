@@ -5,7 +5,7 @@ use selvedge_core::{Member, NodeId, Span, Stamp};
 use selvedge_groups::{
     GroupId, Item,
     store::{
-        Change, Changes, Entry, EntryChange, Expected, Operation, Page, Position, SessionId,
+        Change, Changes, Entry, EntryChange, Expected, Operation, Owner, Page, Position, SessionId,
         StoreAnswer, StoreRequest, Stored, Transaction, Wait,
     },
 };
@@ -69,6 +69,7 @@ fn of_map() -> Vec<Change> {
         transaction(),
         Operation::BeginSession {
             ttl: Span::secs(10),
+            transaction: Transaction::new().append_owned("line/", &[3], Owner::Begun),
         },
         Operation::EndSession(session),
     ];

@@ -51,7 +51,7 @@ fn beginnings() -> Vec<Scenario> {
         holds("it is founded", 1_940, founded),
         holds(
             "it is founded, an update",
-            98_924,
+            115_148,
             Setup {
                 asks: &[(2, Propose(22))],
                 sees: &[Leaders(1), Applied(1)],
@@ -60,7 +60,7 @@ fn beginnings() -> Vec<Scenario> {
         ),
         holds(
             "it is founded by two of three, a loss",
-            2_263,
+            2_464,
             Setup {
                 down: &[3],
                 asks: &[(2, Propose(22))],

@@ -81,7 +81,7 @@ impl StoreCommand {
     /// Checks names and times.
     pub(super) fn check(&self) -> Result<(), StoreReject> {
         if let Self::Change {
-            operation: Operation::BeginSession { ttl },
+            operation: Operation::BeginSession { ttl, .. },
             ..
         } = self
             && !(TTL_MIN..=TTL_MAX).contains(ttl)

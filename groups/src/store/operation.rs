@@ -90,6 +90,23 @@ pub struct Compare {
     pub expected: Expected,
 }
 
+/// The owner of an entry that a step puts: the entry is removed when the session ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
+pub enum Owner {
+    /// The session that [begins](Operation::BeginSession) with the transaction. In another operation there is
+    /// none ([`Stored::NoSession`]).
+    Begun,
+    /// Another session.
+    Session(SessionId),
+}
+
+impl From<SessionId> for Owner {
+    fn from(session: SessionId) -> Self {
+        Self::Session(session)
+    }
+}
+
 /// A step of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "arbitrary", derive(arbitrary::Arbitrary))]
@@ -101,7 +118,7 @@ pub enum Action {
         /// The value.
         value: Bytes,
         /// The session that owns it from now on.
-        session: Option<SessionId>,
+        owner: Option<Owner>,
     },
     /// Puts an entry with a name of its own, which sorts after all that were appended to this prefix before:
     /// see [`appended`].
@@ -111,7 +128,7 @@ pub enum Action {
         /// The value.
         value: Bytes,
         /// The session that owns it.
-        session: Option<SessionId>,
+        owner: Option<Owner>,
     },
     /// Removes an entry, if there is one.
     Remove {
@@ -129,9 +146,9 @@ pub fn appended(prefix: &str, version: u64) -> Key {
 
 impl Action {
     /// The session that owns the entry.
-    pub(super) const fn session(&self) -> Option<SessionId> {
+    pub(super) const fn owner(&self) -> Option<Owner> {
         match self {
-            Self::Put { session, .. } | Self::Append { session, .. } => *session,
+            Self::Put { owner, .. } | Self::Append { owner, .. } => *owner,
             Self::Remove { .. } => None,
         }
     }
@@ -169,12 +186,25 @@ pub enum Operation {
     BeginSession {
         /// The time to live, from [`TTL_MIN`] to [`TTL_MAX`].
         ttl: Span,
+        /// Entries are changed by the same change, and the session owns those that are put for it
+        /// ([`Owner::Begun`]). Where it is refused ([`Stored::Mismatch`], [`Stored::Full`],
+        /// [`Stored::NoSession`]), no session begins.
+        transaction: Transaction,
     },
     /// Ends a session and removes its entries.
     EndSession(SessionId),
 }
 
 impl Operation {
+    /// Begins a session that owns no entry yet.
+    #[must_use]
+    pub fn begin(ttl: Span) -> Self {
+        Self::BeginSession {
+            ttl,
+            transaction: Transaction::new(),
+        }
+    }
+
     /// Changes one entry if it is as expected; without a value, removes it.
     #[must_use]
     pub fn set(key: impl Into<Key>, expected: Expected, value: Option<Bytes>) -> Self {
@@ -189,8 +219,10 @@ impl Operation {
     pub(super) fn key_len(&self) -> usize {
         match self {
             Self::Set { key, .. } => key.len(),
-            Self::Transact(transaction) => transaction.key_len(),
-            Self::BeginSession { .. } | Self::EndSession(_) => 0,
+            Self::Transact(transaction) | Self::BeginSession { transaction, .. } => {
+                transaction.key_len()
+            }
+            Self::EndSession(_) => 0,
         }
     }
 }
@@ -207,7 +239,7 @@ impl Transaction {
             Some(value) => Action::Put {
                 key,
                 value,
-                session: None,
+                owner: None,
             },
             None => Action::Remove { key },
         };
@@ -314,8 +346,12 @@ pub enum Stored {
     Begun {
         /// Its name.
         session: SessionId,
+        /// The version of the map after the steps that were done with it.
+        version: u64,
+        /// True if an entry was not as expected, and the [other steps](Transaction::otherwise) were done.
+        is_otherwise: bool,
     },
-    /// A session that was to own an entry has ended: nothing changed.
+    /// There is no session that was to own an entry, or no room for one more: nothing changed.
     NoSession,
 }
 

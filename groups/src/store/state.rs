@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::store::operation::appended;
 use crate::store::{
-    Action, Change, Decided, Entry, KEY_MAX, Key, Operation, Outcome, Position, SessionId, Stored,
-    TTL_MAX, TTL_MIN, Transaction, Wait,
+    Action, Change, Decided, Entry, KEY_MAX, Key, Operation, Outcome, Owner, Position, SessionId,
+    Stored, TTL_MAX, TTL_MIN, Transaction, Wait,
 };
 
 /// The most entries of a map.
@@ -21,7 +21,7 @@ pub const BYTES_MAX: usize = 256 << 10;
 
 /// The number of nodes of which the last change is remembered. Where more change the map, the one
 /// that was idle for longest is forgotten: a change of it that is still in flight may be done
-/// twice.
+/// twice. A session that has ended begins again so, with its entries, and ends after its time to live.
 pub const CLIENTS_MAX: usize = 64;
 
 /// The most sessions of a map.
@@ -184,7 +184,13 @@ impl Store {
         }
     }
 
-    fn transact(&mut self, transaction: &Transaction, changed: &mut Vec<Key>) -> Stored {
+    /// Does the steps of a transaction, with the session that begins with it, if one does.
+    fn transact(
+        &mut self,
+        transaction: &Transaction,
+        begun: Option<SessionId>,
+        changed: &mut Vec<Key>,
+    ) -> Stored {
         if transaction.key_len() > KEY_MAX {
             return Stored::Full;
         }
@@ -199,8 +205,11 @@ impl Store {
             }
             Some(_) => &transaction.otherwise,
         };
-        let mut owners = actions.iter().filter_map(Action::session);
-        if owners.any(|it| !self.sessions.contains_key(&it)) {
+        let lives = |owner| match owner {
+            Owner::Begun => begun.is_some(),
+            Owner::Session(session) => self.sessions.contains_key(&session),
+        };
+        if !actions.iter().filter_map(Action::owner).all(lives) {
             return Stored::NoSession;
         }
         if !self.has_room(actions) {
@@ -208,7 +217,7 @@ impl Store {
         }
         let next = self.version.saturating_add(1);
         for action in actions.iter() {
-            self.act(action, next, changed);
+            self.act(action, next, begun, changed);
         }
         let version = self.version;
         match failed {
@@ -245,18 +254,24 @@ impl Store {
         entries <= ENTRIES_MAX && bytes <= BYTES_MAX as u64
     }
 
-    fn act(&mut self, action: &Action, version: u64, changed: &mut Vec<Key>) {
+    fn act(
+        &mut self,
+        action: &Action,
+        version: u64,
+        begun: Option<SessionId>,
+        changed: &mut Vec<Key>,
+    ) {
+        let session = action.owner().and_then(|owner| match owner {
+            Owner::Begun => begun,
+            Owner::Session(session) => Some(session),
+        });
         match action {
-            Action::Put {
-                key,
-                value,
-                session,
-            } => self.put(key.clone(), version, value, *session, changed),
-            Action::Append {
-                prefix,
-                value,
-                session,
-            } => self.put(appended(prefix, version), version, value, *session, changed),
+            Action::Put { key, value, .. } => {
+                self.put(key.clone(), version, value, session, changed);
+            }
+            Action::Append { prefix, value, .. } => {
+                self.put(appended(prefix, version), version, value, session, changed);
+            }
             Action::Remove { key } => self.remove(key, version, changed),
         }
     }
@@ -302,11 +317,25 @@ impl Store {
         self.removed.push(Removed { version, key });
     }
 
-    fn begin(&mut self, id: SessionId, ttl: Span) -> Stored {
-        let is_full = self.sessions.len() >= SESSIONS_MAX && !self.sessions.contains_key(&id);
-        if is_full {
-            return Stored::Full;
+    /// Begins a session with the steps of a transaction.
+    fn begin(
+        &mut self,
+        id: SessionId,
+        ttl: Span,
+        transaction: &Transaction,
+        changed: &mut Vec<Key>,
+    ) -> Stored {
+        if self.sessions.contains_key(&id) {
+            return Stored::Over; // It is decided again, and its first outcome is forgotten.
         }
+        if self.sessions.len() >= SESSIONS_MAX {
+            return Stored::NoSession;
+        }
+        let (version, is_otherwise) = match self.transact(transaction, Some(id), changed) {
+            Stored::Done { version } => (version, false),
+            Stored::Otherwise { version } => (version, true),
+            refused => return refused,
+        };
         let ttl = ttl.clamp(TTL_MIN, TTL_MAX);
         let session = Session {
             ttl,
@@ -314,7 +343,11 @@ impl Store {
             renewals: 0,
         };
         self.sessions.insert(id, session);
-        Stored::Begun { session: id }
+        Stored::Begun {
+            session: id,
+            version,
+            is_otherwise,
+        }
     }
 
     /// Notes the time that is left of some sessions, if they were not renewed since.
@@ -361,10 +394,12 @@ impl Store {
                 value,
             } => {
                 let transaction = Transaction::set(key, *expected, value.as_ref());
-                self.transact(&transaction, changed)
+                self.transact(&transaction, None, changed)
             }
-            Operation::Transact(transaction) => self.transact(transaction, changed),
-            &Operation::BeginSession { ttl } => self.begin(session, ttl),
+            Operation::Transact(transaction) => self.transact(transaction, None, changed),
+            Operation::BeginSession { ttl, transaction } => {
+                self.begin(session, *ttl, transaction, changed)
+            }
             &Operation::EndSession(session) => {
                 self.end(session, changed);
                 Stored::Done {

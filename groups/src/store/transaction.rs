@@ -1,6 +1,6 @@
 //! Transactions, step by step.
 
-use crate::store::{Action, Bytes, Compare, Expected, Key, SessionId, Transaction};
+use crate::store::{Action, Bytes, Compare, Expected, Key, Owner, Transaction};
 
 /// ```
 /// use selvedge_groups::store::{Expected, Transaction};
@@ -36,8 +36,8 @@ impl Transaction {
 
     /// Then puts an entry, which this session owns.
     #[must_use]
-    pub fn put_owned(self, key: impl Into<Key>, value: &[u8], session: SessionId) -> Self {
-        self.add(put(key.into(), value, Some(session)))
+    pub fn put_owned(self, key: impl Into<Key>, value: &[u8], owner: impl Into<Owner>) -> Self {
+        self.add(put(key.into(), value, Some(owner.into())))
     }
 
     /// Then puts an entry with a name of its own, see [`Action::Append`].
@@ -48,8 +48,13 @@ impl Transaction {
 
     /// Then puts an entry with a name of its own, which this session owns.
     #[must_use]
-    pub fn append_owned(self, prefix: impl Into<Key>, value: &[u8], session: SessionId) -> Self {
-        self.add(append(prefix.into(), value, Some(session)))
+    pub fn append_owned(
+        self,
+        prefix: impl Into<Key>,
+        value: &[u8],
+        owner: impl Into<Owner>,
+    ) -> Self {
+        self.add(append(prefix.into(), value, Some(owner.into())))
     }
 
     /// Then removes an entry.
@@ -81,19 +86,19 @@ impl Transaction {
     }
 }
 
-fn put(key: Key, value: &[u8], session: Option<SessionId>) -> Action {
+fn put(key: Key, value: &[u8], owner: Option<Owner>) -> Action {
     Action::Put {
         key,
         value: bytes(value),
-        session,
+        owner,
     }
 }
 
-fn append(prefix: Key, value: &[u8], session: Option<SessionId>) -> Action {
+fn append(prefix: Key, value: &[u8], owner: Option<Owner>) -> Action {
     Action::Append {
         prefix,
         value: bytes(value),
-        session,
+        owner,
     }
 }
 

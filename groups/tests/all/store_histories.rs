@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::{Choose as _, Member, Span, Time};
 use selvedge_groups::GroupId;
 use selvedge_groups::store::{
-    Action, Change, ClientEffect, Entry, Expected, LeaderEffect, Operation, REMOVED_MAX, SessionId,
-    Store, StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader,
+    Action, Change, ClientEffect, Entry, Expected, LeaderEffect, Operation, Owner, REMOVED_MAX,
+    SessionId, Store, StoreAnswer, StoreClient, StoreCommand, StoreConfig, StoreEvent, StoreLeader,
     StoreRequest, StoreTimer, Stored, Transaction,
 };
 use selvedge_replica::State as _;
@@ -293,7 +293,7 @@ impl World {
         }
         match event {
             StoreEvent::Changed {
-                stored: Stored::Begun { session },
+                stored: Stored::Begun { session, .. },
                 ..
             } => {
                 self.totals.sessions += 1;

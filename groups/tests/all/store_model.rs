@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use selvedge_core::{Member, Span};
 use selvedge_groups::store::{
-    Action, Change, Compare, Entry, Expected, Operation, Outcome, SessionId, Store, Stored,
+    Action, Change, Compare, Entry, Expected, Operation, Outcome, Owner, SessionId, Store, Stored,
     Transaction, Wait, appended,
 };
 use selvedge_replica::State as _;
@@ -35,7 +35,7 @@ impl Model {
         }
     }
 
-    fn transact(&mut self, transaction: &Transaction) -> Stored {
+    fn transact(&mut self, transaction: &Transaction, begun: Option<SessionId>) -> Stored {
         let failed = transaction.compare.iter().find(|it| !self.is_expected(it));
         let steps = match failed {
             None => &transaction.then,
@@ -48,17 +48,13 @@ impl Model {
         let mut next = self.clone();
         let version = self.version + 1;
         for step in steps {
-            let (key, value, session) = match step.clone() {
-                Action::Put {
-                    key,
-                    value,
-                    session,
-                } => (key, value, session),
+            let (key, value, owner) = match step.clone() {
+                Action::Put { key, value, owner } => (key, value, owner),
                 Action::Append {
                     prefix,
                     value,
-                    session,
-                } => (appended(&prefix, version), value, session),
+                    owner,
+                } => (appended(&prefix, version), value, owner),
                 Action::Remove { key } => {
                     if next.entries.remove(&key).is_some() {
                         next.version = version;
@@ -66,9 +62,12 @@ impl Model {
                     continue;
                 }
             };
-            if session.is_some_and(|it| !self.sessions.contains_key(&it)) {
-                return Stored::NoSession;
-            }
+            let session = match owner {
+                None => None,
+                Some(Owner::Begun) if begun.is_some() => begun,
+                Some(Owner::Session(it)) if self.sessions.contains_key(&it) => Some(it),
+                Some(_) => return Stored::NoSession,
+            };
             let created = next.entries.get(&key).map_or(version, |it| it.created);
             let entry = Entry {
                 created,
@@ -112,21 +111,31 @@ impl Model {
                     Some(value) => Action::Put {
                         key,
                         value,
-                        session: None,
+                        owner: None,
                     },
                     None => Action::Remove { key },
                 };
-                self.transact(&Transaction {
+                let set = Transaction {
                     compare: compare.into_iter().collect(),
                     then: [step].into_iter().collect(),
                     ..Transaction::default()
-                })
+                };
+                self.transact(&set, None)
             }
-            Operation::Transact(transaction) => self.transact(transaction),
-            Operation::BeginSession { .. } => {
+            Operation::Transact(transaction) => self.transact(transaction, None),
+            Operation::BeginSession { transaction, .. } => {
                 let session = SessionId { by, number };
+                let (version, is_otherwise) = match self.transact(transaction, Some(session)) {
+                    Stored::Done { version } => (version, false),
+                    Stored::Otherwise { version } => (version, true),
+                    refused => return refused,
+                };
                 self.sessions.insert(session, (TTL, 0));
-                Stored::Begun { session }
+                Stored::Begun {
+                    session,
+                    version,
+                    is_otherwise,
+                }
             }
             Operation::EndSession(session) => {
                 self.end(*session);
@@ -209,18 +218,21 @@ fn any_compare() -> impl Strategy<Value = Compare> {
 }
 
 fn any_action() -> impl Strategy<Value = Action> {
-    let session = || proptest::option::weighted(0.3, any_session());
+    let owner = || {
+        let owner = prop_oneof![Just(Owner::Begun), any_session().prop_map(Owner::Session)];
+        proptest::option::weighted(0.3, owner)
+    };
     let value = || vec(any::<u8>(), 0..3).prop_map(|it| it.into_iter().collect());
     prop_oneof![
-        (any_key(), value(), session()).prop_map(|(key, value, session)| Action::Put {
+        (any_key(), value(), owner()).prop_map(|(key, value, owner)| Action::Put {
             key,
             value,
-            session
+            owner
         }),
-        ("[ab]/", value(), session()).prop_map(|(prefix, value, session)| Action::Append {
+        ("[ab]/", value(), owner()).prop_map(|(prefix, value, owner)| Action::Append {
             prefix,
             value,
-            session
+            owner
         }),
         any_key().prop_map(|key| Action::Remove { key }),
     ]
@@ -232,19 +244,22 @@ fn any_operation() -> impl Strategy<Value = Operation> {
         vec(any_action(), 0..4),
         vec(any_action(), 0..3),
     );
-    let transaction = transaction.prop_map(|(compare, then, otherwise)| {
-        Operation::Transact(Transaction {
-            compare: compare.into_iter().collect(),
-            then: then.into_iter().collect(),
-            otherwise: otherwise.into_iter().collect(),
-        })
+    let transaction = transaction.prop_map(|(compare, then, otherwise)| Transaction {
+        compare: compare.into_iter().collect(),
+        then: then.into_iter().collect(),
+        otherwise: otherwise.into_iter().collect(),
     });
+    let transaction = transaction.boxed();
     let ttl = TTL;
+    let begin = transaction
+        .clone()
+        .prop_map(move |transaction| Operation::BeginSession { ttl, transaction });
     prop_oneof![
-        6 => transaction,
+        6 => transaction.prop_map(Operation::Transact),
         2 => (any_compare(), proptest::option::of(Just([7].into_iter().collect())))
             .prop_map(|(it, value)| Operation::set(it.key, it.expected, value)),
-        2 => Just(Operation::BeginSession { ttl }),
+        1 => Just(Operation::begin(ttl)),
+        2 => begin,
         1 => any_session().prop_map(Operation::EndSession),
     ]
 }

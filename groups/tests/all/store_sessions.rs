@@ -83,7 +83,7 @@ impl Leader {
     }
 
     fn begin(&mut self) -> SessionId {
-        let Stored::Begun { session } = self.change(Operation::BeginSession { ttl: TTL }) else {
+        let Stored::Begun { session, .. } = self.change(Operation::begin(TTL)) else {
             panic!("no session");
         };
         session
@@ -149,7 +149,7 @@ fn put_owned(key: String, session: SessionId) -> Operation {
     transaction.then.push(Action::Put {
         key,
         value: [1].into_iter().collect(),
-        session: Some(session),
+        owner: Some(session.into()),
     });
     Operation::Transact(transaction)
 }
@@ -361,7 +361,11 @@ fn answers_that_cannot_be_true_change_nothing() {
             operation,
         },
     );
-    let stored = Stored::Begun { session };
+    let stored = Stored::Begun {
+        session,
+        version: 1,
+        is_otherwise: false,
+    };
     let mut out = Vec::new();
     let answer = StoreAnswer::Changed { number: 1, stored };
     node.0.on_answered(Time::ZERO, MAP, answer, &mut out);
@@ -401,7 +405,7 @@ fn names_times_and_tickets_out_of_range_are_refused() {
     };
     let begin = |ttl| StoreCommand::Change {
         ticket: 1,
-        operation: Operation::BeginSession { ttl },
+        operation: Operation::begin(ttl),
     };
     for ttl in [Span::millis(999), Span::secs(86_401)] {
         assert_eq!(refused(begin(ttl)), Err(StoreReject::TimeToLive { ttl }));

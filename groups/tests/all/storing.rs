@@ -34,3 +34,57 @@ fn a_host_finds_facts_among_events() {
     assert_eq!(Machine::fact(&Event::Fact(fact.clone())), Some(&fact));
     assert_eq!(Machine::fact(&Event::Entered(GROUP)), None);
 }
+
+#[test]
+fn a_leaders_entries_go_ahead_of_its_fact_and_a_members_answer_waits_for_its_own() {
+    let mut mesh = Mesh::new(5, config());
+    mesh.run(Span::secs(5));
+    let leader = mesh.leader(GROUP);
+    let node = mesh.node(leader);
+    let propose = Command::Propose {
+        group: GROUP,
+        update: 7,
+    };
+    let effects = effects_of(node, Input::Command(propose));
+    let [.., last] = &effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert!(matches!(last, Effect::Event(Event::Fact(_))), "{effects:?}");
+    let entries = || effects.iter().filter_map(entry_of);
+    assert_eq!(entries().count(), 2, "{effects:?}");
+
+    let from = mesh.node(leader).machine().me();
+    let (to, message) = entries().next().unwrap();
+    let node = mesh.node(to.id.0);
+    let effects = effects_of(node, Input::Message { from, message });
+    assert!(
+        matches!(
+            effects[..],
+            [Effect::Event(Event::Fact(_)), Effect::Send { .. }]
+        ),
+        "{effects:?}"
+    );
+}
+
+/// The effects of a step, in order.
+fn effects_of(node: &mut One, input: Input<Machine>) -> Vec<Effect<Machine>> {
+    let mut effects = vec![];
+    let taken = node
+        .driver
+        .step(node.now, &mut node.rng, input, |it| effects.push(it));
+    taken.unwrap();
+    effects
+}
+
+/// A message with an entry for a member to accept.
+fn entry_of(effect: &Effect<Machine>) -> Option<Sent> {
+    let Effect::Send { to, message } = effect else {
+        return None;
+    };
+    let is_entry = |it: &Item<u64, Payload>| match it {
+        Item::Replica { message, .. } => matches!(message.body, replica::Body::Accept { .. }),
+        _ => false,
+    };
+    let has_entry = message.items.iter().any(is_entry);
+    has_entry.then(|| (*to, message.clone()))
+}

@@ -19,7 +19,7 @@ const SCHEMA: Schema = Schema {
     file: "node.redb",
     base: "selvedge udp: base",
     facts: "selvedge udp: facts",
-    format: 1,
+    format: 2,
     limit: 1_000,
 };
 /// The limit of effects that wait for the disk.

@@ -297,7 +297,7 @@ pub use map::Map;
 pub use prefix_watch::{PrefixNews, PrefixWatch};
 pub use seeds::Seed;
 pub use service::{Error, Reject};
-pub use session::Session;
+pub use session::{Begun, Session};
 pub use setup::Setup;
 pub use tags::{Tags, TagsTooLong};
 pub use watch::Watch;

@@ -2,7 +2,7 @@
 
 use selvedge_core::{Sha256Sortition, Span};
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Entry, Expected, Key, Operation, Page, Stored, Transaction};
+use selvedge_groups::store::{Entry, Expected, Key, Operation, Owner, Page, Stored, Transaction};
 
 use crate::service::{Answer, Error, Question, misplaced};
 use crate::{Handle, PrefixWatch, Watch};
@@ -112,25 +112,22 @@ impl Map<'_> {
         self.change(Operation::Transact(transaction)).await
     }
 
-    /// Puts an entry that is removed after its time to live, of a second to a day, or a little more; earlier where
-    /// this node leaves. A put again gives it another time to live. Two changes; each put takes, for its time to
+    /// Puts an entry, and returns the version of the map that has it. It is removed after its time to live, of a second to a day, or a little more; earlier where
+    /// this node leaves. A put again gives it another time to live. Each put takes, for its time to
     /// live, one of the map's [`SESSIONS_MAX`](selvedge_groups::store::SESSIONS_MAX) sessions.
     ///
     /// # Errors
-    /// As [`session`](Self::session) and [`put`](Self::put).
+    /// As [`session_with`](Self::session_with).
     pub async fn put_for(
         &self,
         key: impl Into<Key>,
         value: &[u8],
         ttl: Span,
-    ) -> Result<Stored, Error> {
-        let session = self.session(ttl).await?;
-        let put = Transaction::new().put_owned(key, value, session.id());
-        let stored = self.transact(put).await?;
-        if let Stored::Done { .. } = stored {
-            let _left_alone = session.detach();
-        }
-        Ok(stored)
+    ) -> Result<u64, Error> {
+        let put = Transaction::new().put_owned(key, value, Owner::Begun);
+        let begun = self.session_with(ttl, put).await?;
+        let _left_alone = begun.session.detach();
+        Ok(begun.version)
     }
 
     /// Some entries whose names begin so, by name, as they were at one moment after the question: as many as

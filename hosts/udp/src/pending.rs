@@ -62,12 +62,22 @@ impl Pending {
                 event:
                     StoreEvent::Changed {
                         ticket,
-                        stored: Stored::Begun { session },
+                        stored:
+                            Stored::Begun {
+                                session,
+                                version,
+                                is_otherwise,
+                            },
                     },
             } => {
                 // If its caller has given up, the answer is dropped, and the session ends.
                 let owner = kept.own((map, session), Step::Kept, true);
-                (Asked::Map(ticket), Answer::Session(owner))
+                let begun = Answer::Begun {
+                    owner,
+                    version,
+                    is_otherwise,
+                };
+                (Asked::Map(ticket), begun)
             }
             Event::Map {
                 event: StoreEvent::Changed { ticket, stored },

@@ -97,6 +97,11 @@ pub(crate) enum Answer {
     Listed(Page),
     Stored(Stored),
     Session(Arc<Owner>),
+    Begun {
+        owner: Arc<Owner>,
+        version: u64,
+        is_otherwise: bool,
+    },
     Generation(u32),
 }
 
@@ -147,9 +152,15 @@ pub enum Reject {
     MapFull,
     /// The map has no room for another session.
     #[error(
-        "the map has {SESSIONS_MAX} sessions, the limit: end some of them, or begin it in another map"
+        "the map has {SESSIONS_MAX} sessions, the limit, or another session that was to own an entry has ended: end some, or begin it in another map"
     )]
     NoSession,
+    /// An entry is not as the transaction expected, and it has no other steps.
+    #[error("an entry is not as expected, its version is {found:?}: read it, and try again")]
+    Mismatch {
+        /// The version of the first such entry; `None` if the map does not have it.
+        found: Option<u64>,
+    },
     /// Another change of the site was decided first.
     #[error(
         "another site was decided first, of generation {generation}: make the change from Handle::site again"

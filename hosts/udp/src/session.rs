@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use selvedge_core::{Span, Time};
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Operation, SessionId, Stored};
+use selvedge_groups::store::{Operation, SessionId, Stored, Transaction};
 
 use crate::kept::{Owner, Standing};
 use crate::service::{Answer, Command, Error, Question, Reject, misplaced};
@@ -31,6 +31,20 @@ use crate::{Handle, Map};
 pub struct Session {
     node: Handle,
     owner: Arc<Owner>,
+}
+
+/// A session that began with a change of entries. See [`Map::session_with`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Begun {
+    /// The session.
+    pub session: Session,
+    /// The version of the map after the change, which is in the names of
+    /// [appended](selvedge_groups::store::appended) entries.
+    pub version: u64,
+    /// True if an entry was not as expected, and the
+    /// [other steps](selvedge_groups::store::Transaction::otherwise) were done.
+    pub is_otherwise: bool,
 }
 
 impl Session {
@@ -167,18 +181,56 @@ impl Map<'_> {
     /// [`TTL_MAX`]: selvedge_groups::store::TTL_MAX
     /// [`SESSIONS_MAX`]: selvedge_groups::store::SESSIONS_MAX
     pub async fn session(&self, ttl: Span) -> Result<Session, Error> {
-        let question = Question::Change(Operation::BeginSession { ttl });
-        let answer = self.node.ask_group(self.group, question).await?;
-        if let Answer::Stored(stored) = answer {
-            return Err(Error::Rejected(match stored == Stored::Full {
-                true => Reject::NoSession,
-                false => Reject::NewLife,
-            }));
+        let begun = self.session_with(ttl, Transaction::new()).await?;
+        Ok(begun.session)
+    }
+
+    /// Begins a session and changes entries by one change of the map: both are done, or neither. The session owns
+    /// the entries that are put for [`Owner::Begun`].
+    ///
+    /// ```no_run
+    /// use selvedge_udp::Span;
+    /// use selvedge_udp::selvedge::groups::store::{Owner, Transaction};
+    ///
+    /// # async fn run(node: &selvedge_udp::Handle) -> Result<(), selvedge_udp::Error> {
+    /// let here = Transaction::new().put_owned("printer/7", b"192.0.2.7:631", Owner::Begun);
+    /// let begun = node.map("services").session_with(Span::secs(10), here).await?;
+    /// begun.session.ended().await?;
+    /// println!("the entry is gone");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Reject::Mismatch`] when an entry is not as expected, and there are no other steps;
+    /// [`Reject::MapFull`] when the map has no room for the entries; [`Reject::NoSession`] also when another session
+    /// that was to own one has ended; as [`session`](Self::session). Where a session has begun without an answer,
+    /// its entries stay for its time to live.
+    ///
+    /// [`Owner::Begun`]: selvedge_groups::store::Owner::Begun
+    pub async fn session_with(&self, ttl: Span, transaction: Transaction) -> Result<Begun, Error> {
+        let question = Question::Change(Operation::BeginSession { ttl, transaction });
+        match self.node.ask_group(self.group, question).await? {
+            Answer::Begun {
+                owner,
+                version,
+                is_otherwise,
+            } => Ok(Begun {
+                session: Session::new(self.node, owner).await?,
+                version,
+                is_otherwise,
+            }),
+            Answer::Stored(stored) => Err(Error::Rejected(match stored {
+                Stored::NoSession => Reject::NoSession,
+                Stored::Full => Reject::MapFull,
+                Stored::Mismatch { found } => Reject::Mismatch { found },
+                Stored::Over
+                | Stored::Done { .. }
+                | Stored::Otherwise { .. }
+                | Stored::Begun { .. } => Reject::NewLife,
+            })),
+            answer => Err(misplaced(&answer)),
         }
-        let Answer::Session(owner) = answer else {
-            return Err(misplaced(&answer));
-        };
-        Session::new(self.node, owner).await
     }
 
     /// Keeps a session alive that another node, or an earlier run of this program, began. Several

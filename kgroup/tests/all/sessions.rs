@@ -85,15 +85,15 @@ fn owned_by(owner: usize) -> (Building, SessionId) {
         since: 0,
     };
     ask(&mut house, 0, watch);
-    let begun = change(&mut house, owner, 2, Operation::BeginSession { ttl: TTL });
-    let Stored::Begun { session } = begun else {
+    let begun = change(&mut house, owner, 2, Operation::begin(TTL));
+    let Stored::Begun { session, .. } = begun else {
         panic!("{begun:?}");
     };
     let mut transaction = Transaction::default();
     transaction.then.push(Action::Put {
         key: "front/door".into(),
         value: [1].into_iter().collect(),
-        session: Some(session),
+        owner: Some(session.into()),
     });
     let put = change(&mut house, owner, 3, Operation::Transact(transaction));
     assert_eq!(put, Stored::Done { version: 1 });

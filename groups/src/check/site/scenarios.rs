@@ -361,7 +361,7 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
         breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
         holds(back, 24_789, BACK),
         breaks(back, 7, BACK, &[Published::NoInstances]),
-        holds(regrouped, 16_786, REGROUPED),
+        holds(regrouped, 16_666, REGROUPED),
         breaks(regrouped, 11, REGROUPED, &[Published::KeepsGroups]),
         holds(replaced, 233, REPLACED),
         breaks(replaced, 7, REPLACED, &[Published::NoMark]),

@@ -284,7 +284,7 @@ impl Asking {
         let ticket = done.ticket;
         report(self.map, StoreEvent::Changed { ticket, stored }, out);
         match (done.operation, stored) {
-            (Operation::BeginSession { ttl }, Stored::Begun { session }) => {
+            (Operation::BeginSession { ttl, .. }, Stored::Begun { session, .. }) => {
                 if let Some(until) = self.sessions.begin(session, self.asked, ttl) {
                     report(self.map, StoreEvent::SessionKept { session, until }, out);
                 }

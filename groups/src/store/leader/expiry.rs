@@ -126,7 +126,7 @@ impl Expiry {
                 self.take_over(state, out);
             }
             Outcome::Asked {
-                stored: Stored::Begun { session },
+                stored: Stored::Begun { session, .. },
                 by,
                 ..
             } => self.on_begun(state, session, by, out),

@@ -8,13 +8,14 @@ impl World {
         (!all.is_empty()).then(|| all[self.choices.below(all.len() as u64) as usize])
     }
 
-    fn any_operation(&mut self) -> Operation {
+    /// Steps whose entries this session owns, or a present one, or none.
+    fn any_transaction(&mut self, begun: Option<Owner>) -> Transaction {
         let mut transaction = Transaction::default();
         for _ in 0..=self.choices.below(3) {
             let name = self.choices.below(30);
             let key = format!("{}{name}", ["a/", "b/"][self.choices.below(2) as usize]);
-            let session = if self.choices.percent(30) {
-                self.any_session()
+            let owner = if self.choices.percent(30) {
+                begun.or_else(|| self.any_session().map(Owner::Session))
             } else {
                 None
             };
@@ -24,16 +25,12 @@ impl World {
                 1 => Action::Append {
                     prefix: PREFIX.into(),
                     value,
-                    session,
+                    owner,
                 },
-                _ => Action::Put {
-                    key,
-                    value,
-                    session,
-                },
+                _ => Action::Put { key, value, owner },
             });
         }
-        Operation::Transact(transaction)
+        transaction
     }
 
     /// A fault beside those of messages: leaders change, former ones are behind, a node is cut off or restarts.
@@ -68,7 +65,11 @@ impl World {
             0 => {
                 let longest = if self.is_hasty { 4_000 } else { 20_000 };
                 let ttl = Span::millis(1_000 + self.choices.below(longest));
-                self.change(at, Operation::BeginSession { ttl });
+                let transaction = match self.choices.percent(50) {
+                    true => self.any_transaction(Some(Owner::Begun)),
+                    false => Transaction::new(),
+                };
+                self.change(at, Operation::BeginSession { ttl, transaction });
             }
             1 => {
                 if let Some(session) = self.any_session() {
@@ -107,7 +108,7 @@ impl World {
                 self.away = (at, self.now + self.choices.below(15_000));
             }
             10..15 => {
-                let operation = self.any_operation();
+                let operation = Operation::Transact(self.any_transaction(None));
                 self.change(at, operation);
             }
             _ => {}

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Transaction, appended};
+use selvedge_groups::store::{Owner, Transaction, appended};
 
 use super::*;
 
@@ -87,6 +87,7 @@ impl SequentialSpec for Election {
             (_, Ret::Entered(me)) => self.waiting.insert(me.key.clone()),
             (_, Ret::Leads(me, token)) => {
                 let is_turn = match &self.leader {
+                    Leader::None if matches!(op, Op::Enter { .. }) => self.waiting.is_empty(),
                     Leader::None => self.waiting.first() == Some(&me.key),
                     Leader::Candidate(leader) => *leader == me.key,
                     Leader::Unknown => true,
@@ -124,22 +125,40 @@ fn find<'a>(all: &'a [(String, Entry)], key: &str) -> Option<&'a Entry> {
 
 fn enter(priority: u64, answers: &[Answer]) -> Next<Ret> {
     let prefix = format!("{PREFIX}{priority:08x}");
-    match *answers {
-        [] => {
-            let ttl = Span::secs(4);
-            Next::Ask(Ask::Change(Operation::BeginSession { ttl }))
-        }
-        [Answer::Stored(Stored::Begun { session })] => transact(
+    let begin = |transaction| {
+        let ttl = Span::secs(4);
+        Next::Ask(Ask::Change(Operation::BeginSession { ttl, transaction }))
+    };
+    let enter = Transaction::new()
+        .append_owned(&*prefix, &[], Owner::Begun)
+        .put(ENTERED, &[]);
+    match answers {
+        [] => Next::Ask(Ask::List(PREFIX.into())),
+        [Answer::Listed(all)] if all.iter().all(|it| it.0 == ENTERED) => begin(
             Transaction::new()
-                .append_owned(prefix, &[], session)
-                .put(ENTERED, &[]),
+                .when(LEADER, Expected::Absent)
+                .when(ENTERED, version(find(all, ENTERED)))
+                .put_owned(LEADER, &[], Owner::Begun),
         ),
+        [Answer::Listed(_)] | [_, Answer::Stored(Stored::Mismatch { .. })] => begin(enter),
         [
-            Answer::Stored(Stored::Begun { session }),
-            Answer::Stored(Stored::Done { version }),
+            first,
+            ..,
+            Answer::Stored(Stored::Begun {
+                session, version, ..
+            }),
         ] => {
-            let key = appended(&prefix, version);
-            Next::Return(Ret::Entered(Candidate { session, key }))
+            let key = appended(&prefix, *version);
+            let me = Candidate {
+                session: *session,
+                key,
+            };
+            let is_claim = answers.len() == 2
+                && matches!(first, Answer::Listed(all) if all.iter().all(|it| it.0 == ENTERED));
+            Next::Return(match is_claim {
+                true => Ret::Leads(me, *version),
+                false => Ret::Entered(me),
+            })
         }
         _ => Next::Return(Ret::Ended),
     }
@@ -231,7 +250,9 @@ impl Recipe for Election {
 
     fn held(op: &Op, ret: Option<&Ret>) -> Held<Op> {
         match (op, ret) {
-            (_, Some(Ret::Entered(me))) => Held::By(me.session, Op::End(me.clone())),
+            (_, Some(Ret::Entered(me))) | (Op::Enter { .. }, Some(Ret::Leads(me, _))) => {
+                Held::By(me.session, Op::End(me.clone()))
+            }
             (Op::End(_), _) | (_, Some(Ret::HandedOver(_) | Ret::Ended)) => Held::Nothing,
             _ => Held::Same,
         }

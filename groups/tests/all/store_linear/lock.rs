@@ -1,7 +1,7 @@
 //! A lock: a line of entries that sessions own.
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Transaction, appended};
+use selvedge_groups::store::{Owner, Transaction, appended};
 
 use super::*;
 
@@ -69,25 +69,25 @@ impl Recipe for Lock {
                 _ => Next::Return(Ret::Released),
             };
         }
-        let &[Answer::Stored(Stored::Begun { session }), ref line @ ..] = answers else {
-            let ttl = Span::secs(4);
-            return Next::Ask(Ask::Change(Operation::BeginSession { ttl }));
+        let &[
+            Answer::Stored(Stored::Begun {
+                session, version, ..
+            }),
+            ref line @ ..,
+        ] = answers
+        else {
+            return Next::Ask(Ask::Change(Operation::BeginSession {
+                ttl: Span::secs(4),
+                transaction: Transaction::new().append_owned(PREFIX, &[], Owner::Begun),
+            }));
         };
         let list = Next::Ask(Ask::List(PREFIX.into()));
         match line {
-            [] => {
-                let append = Transaction::new().append_owned(PREFIX, &[], session);
-                Next::Ask(Ask::Change(Operation::Transact(append)))
-            }
-            [Answer::Stored(Stored::Done { .. })] => list,
-            [
-                Answer::Stored(Stored::Done { version }),
-                ..,
-                Answer::Listed(all),
-            ] => {
-                let me = appended(PREFIX, *version);
+            [] => list,
+            [.., Answer::Listed(all)] => {
+                let me = appended(PREFIX, version);
                 match all.iter().position(|it| it.0 == me) {
-                    Some(0) if is_alive(session) => Next::Return(Ret::Acquired(session, *version)),
+                    Some(0) if is_alive(session) => Next::Return(Ret::Acquired(session, version)),
                     Some(1..) => list,
                     Some(0) => Next::Ask(Ask::Change(Operation::EndSession(session))),
                     None => Next::Return(Ret::Ended),

@@ -210,7 +210,8 @@ pub(super) async fn put(
         }
         (None, Some(ttl)) => {
             let put = map.put_for(key, &value, ttl.span()?);
-            stored(api.latencies.of_change(asked.wait.of(put)).await?)
+            let version = api.latencies.of_change(asked.wait.of(put)).await?;
+            stored(Stored::Done { version })
         }
         (session, None) => {
             let put = match session {

@@ -118,7 +118,7 @@ fn kind_of(reject: &Reject) -> Kind {
         Reject::SessionOver(_) => Kind::SessionOver,
         Reject::MapFull | Reject::NoSession => Kind::Full,
         Reject::NewLife | Reject::Leaving | Reject::OtherSite(_) => Kind::Unavailable,
-        Reject::OtherChange { .. } => Kind::Mismatch,
+        Reject::OtherChange { .. } | Reject::Mismatch { .. } => Kind::Mismatch,
         Reject::Tags(_) => Kind::TooLarge,
         Reject::Node(selvedge::Reject::Groups(kgroup::Reject::Map(reject))) => match reject {
             StoreReject::TooLong { .. } => Kind::TooLarge,

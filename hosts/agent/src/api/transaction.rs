@@ -1,7 +1,7 @@
 //! Transactions.
 
 use axum::extract::State;
-use selvedge_udp::selvedge::groups::store::{Action, Compare, Transaction};
+use selvedge_udp::selvedge::groups::store::{Action, Compare, Owner, Transaction};
 use serde::Deserialize;
 
 use super::Api;
@@ -61,7 +61,10 @@ struct Remove {
 
 impl Step {
     fn action(self) -> Result<Action, Refusal> {
-        let session = |it: Option<String>| it.as_deref().map(session_id).transpose();
+        let owner = |it: Option<String>| -> Result<Option<Owner>, Refusal> {
+            let session = it.as_deref().map(session_id).transpose()?;
+            Ok(session.map(Owner::Session))
+        };
         let bytes = |value, value_base64| -> Result<_, Refusal> {
             let value = Value {
                 value,
@@ -73,12 +76,12 @@ impl Step {
             Self::Put(it) => Action::Put {
                 key: it.key,
                 value: bytes(it.value, it.value_base64)?,
-                session: session(it.session)?,
+                owner: owner(it.session)?,
             },
             Self::Append(it) => Action::Append {
                 prefix: it.prefix,
                 value: bytes(it.value, it.value_base64)?,
-                session: session(it.session)?,
+                owner: owner(it.session)?,
             },
             Self::Remove(it) => Action::Remove { key: it.key },
         })

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use selvedge_core::Span;
 use selvedge_groups::GroupId;
-use selvedge_groups::store::{Entry, Key, Transaction, appended};
+use selvedge_groups::store::{Entry, Key, Owner, Transaction, appended};
 
-use super::outcome::{done, over};
+use super::outcome::over;
 use crate::{Error, Map, PrefixNews, Session};
 
 /// The value of an entry that shares its place with others of this value.
@@ -79,15 +79,14 @@ impl Place {
         value: &[u8],
         ttl: Span,
     ) -> Result<Self, Error> {
-        let session = map.session(ttl).await?;
-        let id = session.id();
         let mut append = Transaction::new();
         for prefix in prefixes {
-            append = append.append_owned(&**prefix, value, id);
+            append = append.append_owned(&**prefix, value, Owner::Begun);
         }
-        let version = done(map.transact(append).await?, &session)?;
-        let map = map.group();
+        let begun = map.session_with(ttl, append).await?;
+        let (map, version) = (map.group(), begun.version);
         let token = Token { map, version };
+        let session = begun.session;
         Ok(Self { session, token })
     }
 

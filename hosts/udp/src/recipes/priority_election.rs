@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Entry, Expected, Key, SessionId, Stored, Transaction, appended};
+use selvedge_groups::store::{
+    Entry, Expected, Key, Owner, SessionId, Stored, Transaction, appended,
+};
 
 pub use super::line::Token;
 use super::line::{rank, ranked};
 use super::outcome::{done, over};
-use crate::{Error, Map, PrefixNews, Session, Watch};
+use crate::{Error, Map, PrefixNews, Reject, Session, Watch};
 
 /// An election of this name in a map. When there is no leader, the candidate of the smallest priority leads, the one
 /// that waits longest among equal ones. A candidate that comes later waits, whatever its priority. Otherwise as an
@@ -72,12 +74,33 @@ impl<'a> PriorityElection<'a> {
     /// # Errors
     /// As [`Lock::acquire`](super::lock::Lock::acquire).
     pub async fn campaign(&self, priority: u32, value: &[u8]) -> Result<Leadership<'a>, Error> {
-        let session = self.map.session(self.ttl).await?;
         let prefix = ranked(&self.prefix, priority);
+        // Without a leader and candidates it leads at once.
+        let all = self.map.list(&*self.prefix, None).await?;
+        let mut is_free = all.is_last;
+        let mut entered = Expected::Absent;
+        for (key, entry) in &all.entries {
+            if *key == self.entered() {
+                entered = Expected::Version(entry.version);
+            }
+            is_free &= *key != self.place() && rank(&self.prefix, key).is_none();
+        }
+        if is_free {
+            let claim = Transaction::new()
+                .when(self.place(), Expected::Absent)
+                .when(self.entered(), entered)
+                .put_owned(self.place(), value, Owner::Begun);
+            match self.map.session_with(self.ttl, claim).await {
+                Ok(begun) => return Ok(self.leads(begun.version, begun.session)),
+                Err(Error::Rejected(Reject::Mismatch { .. })) => {} // Another one was faster.
+                Err(error) => return Err(error),
+            }
+        }
         let enter = Transaction::new()
-            .append_owned(&*prefix, value, session.id())
+            .append_owned(&*prefix, value, Owner::Begun)
             .put(self.entered(), &[]);
-        let since = done(self.map.transact(enter).await?, &session)?;
+        let begun = self.map.session_with(self.ttl, enter).await?;
+        let (session, since) = (begun.session, begun.version);
         let me = appended(&prefix, since);
         let mut watch = self.map.watch_prefix(&*self.prefix, 0).await?;
         let mut seen = BTreeMap::new();

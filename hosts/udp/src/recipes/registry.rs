@@ -1,10 +1,9 @@
 //! Services, and the addresses at which nodes offer them.
 
 use selvedge_core::Span;
-use selvedge_groups::store::{Key, Transaction, appended};
+use selvedge_groups::store::{Key, Owner, Transaction, appended};
 
 use super::line::is_in_line;
-use super::outcome::done;
 use crate::{Error, Map, PrefixNews, PrefixWatch, Session};
 
 /// The services of a map.
@@ -60,7 +59,7 @@ impl<'a> Registry<'a> {
     /// a day, or a little longer.
     ///
     /// # Errors
-    /// When the map has no room ([`Reject::MapFull`](crate::Reject::MapFull)); as [`Map::session`].
+    /// As [`Map::session_with`].
     pub async fn register(
         &self,
         service: &str,
@@ -68,11 +67,10 @@ impl<'a> Registry<'a> {
         address: &str,
         ttl: Span,
     ) -> Result<Registration, Error> {
-        let session = self.map.session(ttl).await?;
         let key = appended(&prefix(service), instance);
-        let put = Transaction::new().put_owned(key, address.as_bytes(), session.id());
-        done(self.map.transact(put).await?, &session)?;
-        Ok(Registration(session))
+        let put = Transaction::new().put_owned(key, address.as_bytes(), Owner::Begun);
+        let begun = self.map.session_with(ttl, put).await?;
+        Ok(Registration(begun.session))
     }
 
     /// The instances of a service, with their addresses.
