@@ -63,7 +63,7 @@ pub struct Config {
     /// ended, and another node enters with permissions of the lives after them. If nodes may
     /// restart, a host reads [`Camera::kept`](crate::Camera::kept) and gives the command
     /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when no message from any node
-    /// arrives any more.
+    /// arrives any more. The machine of the crate `selvedge` does so, by a timer.
     pub keep: bool,
     /// True if a node enters as soon as it has the OK of a quorum and of all rivals, without
     /// waiting for the others: safety rests on more than half of `max_lives`, not on all. All are

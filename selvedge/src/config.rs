@@ -16,6 +16,13 @@ use thiserror::Error;
 pub struct Exclusion {
     /// The settings of all sections. Its bound must not be too low from the beginning.
     pub sections: sections::Config,
+    /// The time after an exit at which a section with [`keep`](selvedge_camera::Config::keep) gives
+    /// back the permissions that it kept: from zero, at once. It begins with the first exit after a
+    /// request. Later entries with the kept permissions do not prolong it, and the last of them may
+    /// end after it. So the lives that are present from a request until this time has passed, and an
+    /// entry more, have to be within [`max_lives`](selvedge_camera::Config::max_lives). Without
+    /// effect where `keep` is off. Default 10 s.
+    pub keep_for: Span,
     /// The settings for counting nodes. `None`: the bound stays as given, until a command changes
     /// it. Feature `estimate`.
     #[cfg(feature = "estimate")]
@@ -28,9 +35,18 @@ impl Exclusion {
     pub const fn new(sections: sections::Config) -> Self {
         Self {
             sections,
+            keep_for: Span::secs(10),
             #[cfg(feature = "estimate")]
             counting: None,
         }
+    }
+
+    /// The same, with permissions that are given back after this time
+    /// ([`keep_for`](Self::keep_for)).
+    #[must_use]
+    pub const fn with_keep_for(mut self, keep_for: Span) -> Self {
+        self.keep_for = keep_for;
+        self
     }
 
     /// The same, with nodes counted. Feature `estimate`.

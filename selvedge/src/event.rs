@@ -59,6 +59,8 @@ pub enum Timer {
     Membership(membership::Timer),
     /// A timer of a section.
     Sections(sections::Timer),
+    /// The time to give back the permissions that this section kept.
+    GiveBack(Name),
     /// A timer of the estimator. Feature `estimate`.
     #[cfg(feature = "estimate")]
     Estimate(estimate::Timer),

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | sections, estimator, elections and k-groups receive every delta, in order, and before them the members that are on the list already | |
 //! | membership inquires about each node that a section waits for, or gave its OK, if membership has it neither as live nor as over ([`Inquire`](selvedge_membership::Command::Inquire)); the sections receive again the ends that it has of such nodes | one inquiry at a time, each [`resend`](selvedge_camera::Config::resend) while a section waits, and each [`refresh`](selvedge_camera::Config::refresh) |
+//! | a section that keeps permissions ([`keep`](selvedge_camera::Config::keep)) gives them back [`Exclusion::keep_for`] after the first exit, when no entry is under way, or as soon as the one under way ends; and before it is closed | the host's clock goes on |
 //! | these machines belong to one life: when membership takes a later one they begin again ([`Event::Present`]), and sections that were held are lost | |
 //! | in k-groups the first life starts as its [`Coordination`] states, and a later one [restarted](selvedge_groups::Start::Restarted), in the epoch of the latest command, and spared if that was asked for | feature `kgroup` |
 //! | in k-groups a later life keeps the promises of the former ones, and votes at once | the host stores facts ([`Builder::restored_groups`]) |
@@ -42,7 +43,7 @@
 //!
 //! | feature | addition |
 //! |---|---|
-//! | `estimate` | the bound of sections can follow an estimate of the number of nodes ([`Exclusion::with_counting`]), and elections can take c from measurements. Off by default, because no program here measures; it takes flash |
+//! | `estimate` | the bound of sections can follow an estimate of the number of nodes ([`Exclusion::with_counting`]), and elections can take c from measurements. Off by default, because it takes flash; the program `selvedge` has it |
 //! | `kgroup` | routines without a hub, and maps: [`Coordination`], as another part of the node. It takes flash |
 //! | `std` | std in the other crates |
 //!
@@ -115,6 +116,7 @@ pub mod frame;
 #[cfg(all(doc, not(doctest)))]
 pub mod guide;
 mod inquiry;
+mod keeping;
 mod machine;
 mod message;
 mod present;

@@ -206,8 +206,18 @@ impl Node {
         let missing = self.missing();
         let sections = self.present.as_mut().and_then(|it| it.sections.as_mut());
         let sections = sections.ok_or(missing)?;
-        let emit = |event, cx: &mut Context<'_, Self>| cx.event(Event::Sections(event));
-        Ok(sections.step(cx, input, Message::Sections, Timer::Sections, emit)?)
+        let mut left = None;
+        let emit = |event: sections::Event, cx: &mut Context<'_, Self>| {
+            if let selvedge_camera::Event::Released(_) = event.event {
+                left = Some(event.section);
+            }
+            cx.event(Event::Sections(event));
+        };
+        sections.step(cx, input, Message::Sections, Timer::Sections, emit)?;
+        if let Some(name) = left {
+            self.keep_after_exit(name, cx);
+        }
+        Ok(())
     }
 
     fn ask_celect(
@@ -301,6 +311,9 @@ impl Node {
                     | sections::Command::Cancel(_)
                     | sections::Command::GiveBack(_) => None,
                 };
+                if let sections::Command::Close(name) = command {
+                    self.stop_keeping(name, cx);
+                }
                 self.ask_sections(Input::Command(command), cx)?;
                 // A later life has the same bound.
                 if let Some((exclusion, upper)) = self.exclusion.as_mut().zip(bound) {
@@ -367,6 +380,10 @@ impl Node {
             #[cfg(feature = "estimate")]
             Timer::Count => {
                 self.count(cx);
+                Ok(())
+            }
+            Timer::GiveBack(name) => {
+                self.end_keeping(name, cx);
                 Ok(())
             }
             Timer::Election(timer) => of_this_life(self.ask_celect(Input::Tick(timer), cx)),

@@ -1,11 +1,14 @@
 //! The machines beside membership, in one life.
 
+use alloc::vec::Vec;
+
 #[cfg(feature = "estimate")]
 use selvedge_camera::estimate::Estimator;
 use selvedge_camera::sections::Sections;
 use selvedge_celect::{Celect, Lowest};
 use selvedge_core::{Member, Nested, Sha256Sortition};
 
+use crate::keeping::Keeping;
 use crate::{ConfigError, Election, Exclusion};
 
 /// The state of one life. Each machine has the incarnation of `me`.
@@ -13,6 +16,8 @@ use crate::{ConfigError, Election, Exclusion};
 pub(crate) struct Present {
     pub(crate) me: Member,
     pub(crate) sections: Option<Nested<Sections>>,
+    /// The open sections that keep permissions.
+    pub(crate) keeping: Vec<Keeping>,
     #[cfg(feature = "estimate")]
     pub(crate) estimator: Option<Nested<Estimator>>,
     pub(crate) celect: Option<Nested<Celect>>,
@@ -31,6 +36,7 @@ impl Present {
         let mut present = Self {
             me,
             sections: None,
+            keeping: Vec::new(),
             #[cfg(feature = "estimate")]
             estimator: None,
             celect: None,

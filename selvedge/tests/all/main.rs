@@ -3,6 +3,7 @@
 mod coordination;
 mod coordination_faults;
 mod frame;
+mod keeping;
 mod mesh;
 mod returns;
 mod unanswered;
