@@ -81,6 +81,14 @@ pub enum HostError {
     /// The settings cannot work.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// A setting of locks was given to a node that takes no part in locks.
+    #[error(
+        "{setting} is a setting of locks, and this node takes no part in locks: give Setup::locks, or leave out Setup::{setting}"
+    )]
+    NoLocks {
+        /// The setting.
+        setting: &'static str,
+    },
     /// K-groups need a place for the node's promises.
     #[error(
         "k-groups need a folder for what this node promises, and none was given: give Setup::state, or \

@@ -63,12 +63,13 @@ impl Host {
 }
 
 /// A node that has begun to join, and its task, which does not run yet.
-async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
+async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
     let id = setup.id;
     if id > MAX_NODE_ID {
         return Err(HostError::Id { id });
     }
     places::check(&setup)?;
+    set_locks(&mut setup)?;
     let rng = parts::generator(setup.random_seed).map_err(HostError::Entropy)?;
     let incarnation = match setup.life {
         Some(life) => life,
@@ -96,10 +97,7 @@ async fn prepare(setup: Setup) -> Result<(Handle, Task), HostError> {
     }
     let frame_budget = config.frame_budget;
     let (room, period) = (config.metadata_limit.into(), config.period);
-    let mut exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
-    if let Some((exclusion, after)) = exclusion.as_mut().zip(setup.takeover) {
-        exclusion.sections.section.takeover = Some(after);
-    }
+    let exclusion = setup.exclusion.map(|it| shortened(it, frame_budget));
     let election = setup.election.map(|it| shortened_too(it, frame_budget));
     let mut machine = Node::builder(me)
         .membership(config)
@@ -199,6 +197,29 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, HostError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|aborted| HostError::Thread(aborted.into()))
+}
+
+/// Applies the settings of locks that stand above those of all sections.
+fn set_locks(setup: &mut Setup) -> Result<(), HostError> {
+    let Some(exclusion) = &mut setup.exclusion else {
+        let given = [
+            ("takeover", setup.takeover.is_some()),
+            ("keep", setup.keep.is_some()),
+            ("eager", setup.eager),
+        ];
+        return match given.into_iter().find(|it| it.1) {
+            Some((setting, _)) => Err(HostError::NoLocks { setting }),
+            None => Ok(()),
+        };
+    };
+    let section = &mut exclusion.sections.section;
+    section.takeover = setup.takeover.or(section.takeover);
+    section.eager |= setup.eager;
+    if let Some(time) = setup.keep {
+        section.keep = true;
+        exclusion.keep_for = time;
+    }
+    Ok(())
 }
 
 /// The settings with frames no longer than those of membership.

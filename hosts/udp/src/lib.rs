@@ -217,8 +217,9 @@
 //!
 //! # Features
 //!
-//! `estimate`: the estimators of `selvedge`, which can raise the bound of locks and give elections
-//! their c. Off by default, because no program here measures: each gives both numbers.
+//! `estimate`: the estimators of `selvedge`, which can raise the bound of locks
+//! (`Exclusion::with_counting`) and give elections their c (`estimation` in `Election::config`). Off by
+//! default: without measurements a program gives both numbers. `selvedge node` has it.
 //!
 //! # How it works
 //!

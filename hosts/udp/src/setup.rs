@@ -27,7 +27,9 @@ use crate::{Clock, Seed, Tags};
 /// | [`seeds`](Self::seeds) | the first 65,535 are asked | none: it begins a mesh |
 /// | [`membership`](Self::membership) | see [`Config`] | [`Config::default`] |
 /// | [`locks`](Self::locks), [`exclusion`](Self::exclusion) | from 1 node; see [`Exclusion`] | no locks |
-/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure | others wait for a dead holder |
+/// | [`takeover`](Self::takeover) | from 0 µs after a declared failure; needs locks | this node waits for a dead holder |
+/// | [`keep`](Self::keep) | from 0 µs after an exit; needs locks | nothing is kept |
+/// | [`eager`](Self::eager) | needs locks | all listed nodes answer before an entry |
 /// | [`election`](Self::election) | see [`Election`] | no leader |
 /// | [`coordination`](Self::coordination) | see [`Coordination`]; an epoch from 1 µs | no k-groups |
 /// | [`local_clock`](Self::local_clock) | | the system's clock, in UTC |
@@ -59,6 +61,8 @@ pub struct Setup {
     pub(crate) config: Config,
     pub(crate) exclusion: Option<Exclusion>,
     pub(crate) takeover: Option<Span>,
+    pub(crate) keep: Option<Span>,
+    pub(crate) eager: bool,
     pub(crate) election: Option<Election>,
     pub(crate) coordination: Option<(Coordination, Span)>,
     pub(crate) local_clock: LocalClock,
@@ -91,6 +95,8 @@ impl Setup {
             config: Config::default(),
             exclusion: None,
             takeover: None,
+            keep: None,
+            eager: false,
             election: None,
             coordination: None,
             local_clock: LocalClock::utc(),
@@ -185,7 +191,8 @@ impl Setup {
 
     /// Passes over a node that may have a lock this long after membership has declared that node
     /// failed, or after a later request has met it: from zero, at once. It replaces the setting in
-    /// [`exclusion`](Self::exclusion); without locks it has no effect.
+    /// [`exclusion`](Self::exclusion); without locks the node does not start
+    /// ([`HostError::NoLocks`](crate::HostError::NoLocks)).
     ///
     /// Without it, the default, other nodes wait for a silent holder until its end is certain, see
     /// [A dead holder of a lock](crate#a-dead-holder-of-a-lock). With it a node that is silent and
@@ -194,10 +201,38 @@ impl Setup {
     /// [fenced](crate::Guard::is_fenced) as soon as that node can be reached. So choose a time only
     /// if the resource that the lock protects keeps the greatest token that it has seen, and
     /// refuses lower ones. A longer time makes two holders rarer, and each wait for a dead holder
-    /// longer. Give all nodes of a mesh the same.
+    /// longer. A single node with a takeover suffices for two holders, so give all nodes of a mesh
+    /// the same: nodes do not compare it.
     #[must_use]
     pub const fn takeover(mut self, after: Span) -> Self {
         self.takeover = Some(after);
+        self
+    }
+
+    /// Keeps the permissions of the other nodes after an exit until another node asks, or until
+    /// `time` has passed since the first exit: meanwhile a thread or task of this node enters again
+    /// without any message. For locks that one node takes again and again, while a
+    /// [gate](crate::Handle::gate) of it exists: when the last one is dropped, permissions are given
+    /// back. It replaces the setting in [`exclusion`](Self::exclusion); without locks the node does
+    /// not start. Nodes of a mesh may differ in it.
+    ///
+    /// It costs two things. The lives that are present until the permissions are given back count in
+    /// [`locks`](Self::locks), so a longer time needs more room for restarts. And a node that dies
+    /// meanwhile holds up the lock as a dead holder does, though none of its threads has it. The time
+    /// runs by this node's clock, which may stand still while the machine is suspended.
+    #[must_use]
+    pub const fn keep(mut self, time: Span) -> Self {
+        self.keep = Some(time);
+        self
+    }
+
+    /// Enters a lock as soon as more than half of the nodes of [`locks`](Self::locks) and all rivals
+    /// have agreed, without waiting for the slower nodes. It is as safe as without; more messages may
+    /// be needed to learn of the exit. It replaces the setting in [`exclusion`](Self::exclusion);
+    /// without locks the node does not start. Nodes of a mesh may differ in it.
+    #[must_use]
+    pub const fn eager(mut self) -> Self {
+        self.eager = true;
         self
     }
 

@@ -24,6 +24,7 @@ mod handle;
 mod host;
 mod hostile;
 mod keys;
+mod lock_settings;
 mod network;
 mod places;
 mod power;
