@@ -90,8 +90,8 @@
 //!
 //! # Features
 //!
-//! `estimate` for the module of that name, off by default because no program here counts nodes:
-//! each has the bound as a setting; `serde` for messages, settings and counters (hosts need it for
+//! `estimate` for the module of that name, off by default because most programs know their nodes and
+//! have the bound as a setting (`selvedge node --count` counts them); `serde` for messages, settings and counters (hosts need it for
 //! the wire); `std` enables core's feature of that name; `arbitrary`; `check` for the promises as
 //! properties of the model checker, and for the published rules that break them.
 //!

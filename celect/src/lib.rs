@@ -136,7 +136,7 @@
 //!
 //! | feature | contents |
 //! |---|---|
-//! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::missing_from`]. Off by default, because no program here measures c, and floats take 18 KB of a device's flash |
+//! | `estimate` | the estimation of c, with floats: [`estimate`], `Config::estimation`. Without it a node still gives its list to nodes that measure, and elects with [`Config::missing_from`]. Off by default, because floats take 18 KB of a device's flash; `selvedge node --measure-c` has it |
 //! | `sha256` (on by default) | ranks by SHA-256, the default of [`Lowest`]; without it give [`SipSortition`](selvedge_core::SipSortition), or an [`Attribute`] of your own |
 //! | `serde` | encoding of messages, settings and counters; hosts need it for the wire |
 //! | `arbitrary` | arbitrary values for fuzzing |

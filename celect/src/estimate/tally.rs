@@ -69,8 +69,10 @@ pub struct Estimate {
 /// Too few lists for any bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[error(
-    "{lists} lists of {others} are too few for a bound with a miss of {miss:?}: ask for more, or \
-     allow a larger miss"
+    "{lists} lists of {others} are too few for a bound with a miss of {} in {}: ask for more, or \
+     allow a larger miss",
+    miss.numerator,
+    miss.denominator
 )]
 pub struct TooFew {
     /// The number of lists.

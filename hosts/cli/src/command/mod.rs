@@ -36,6 +36,9 @@ pub(crate) enum Failure {
          sender: give --key FILE, or leave {flag} out and give each mesh a port of its own"
     )]
     NeedsKey { flag: &'static str },
+    /// The tag by which nodes compare their settings of locks was given by hand.
+    #[error("--locks sets the tag locks: leave out --tag locks=.., or give it another name")]
+    TagOfLocks,
     /// A node refused a command.
     #[error(transparent)]
     Node(#[from] selvedge_udp::Error),
@@ -101,9 +104,11 @@ impl Failure {
     /// The exit status: 2 for a wrong call, as for wrong flags, 1 for a later failure.
     pub(crate) fn status(&self) -> ExitCode {
         match self {
-            Self::NoDevice(_) | Self::NoRoutine(_) | Self::NoKey | Self::NeedsKey { .. } => {
-                ExitCode::from(2)
-            }
+            Self::NoDevice(_)
+            | Self::NoRoutine(_)
+            | Self::NoKey
+            | Self::NeedsKey { .. }
+            | Self::TagOfLocks => ExitCode::from(2),
             Self::Host(_)
             | Self::KeyFile(_)
             | Self::Node(_)

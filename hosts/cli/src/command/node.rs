@@ -1,5 +1,7 @@
 //! `selvedge node`.
 
+mod election;
+mod locks;
 mod log;
 mod round_trips;
 mod trouble;
@@ -8,9 +10,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use election::ElectionFlags;
+use locks::LockFlags;
 use log::{Line, Log};
 use round_trips::RoundTrips;
-use selvedge::Election;
 use selvedge_core::shared::RecvError;
 use selvedge_core::{NodeId, Ratio, Span};
 use selvedge_membership::{Config, Event, SuspicionLength};
@@ -23,6 +26,7 @@ use selvedge_udp::{
 };
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::Receiver;
 use tokio::time::{Duration, Instant, Interval, MissedTickBehavior, interval, sleep, timeout_at};
 use trouble::Watch;
 
@@ -111,22 +115,16 @@ pub(crate) struct Node {
     /// Every node is probed from time to time in both cases
     #[arg(long, value_name = "BY", default_value = "measured")]
     distances: Distances,
-    /// Number of lists from which a live node may be missing when a leader is elected
-    #[arg(long, value_name = "LISTS", default_value_t = 2)]
-    c: u16,
-    /// Number of dead nodes that may be listed without slowing an election
-    #[arg(long, value_name = "NODES", default_value_t = 1)]
-    f: u16,
-    /// Number of milliseconds for which a leader leads unless others renew it; equal at all nodes
-    /// of a mesh
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..))]
-    lease: Option<u64>,
     /// Write one JSON object a line instead of text, and every second the traffic
     #[arg(long)]
     json: bool,
     /// Percentage of arriving packets to drop, to see the effect
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=100))]
     loss: u32,
+    #[command(flatten)]
+    election: ElectionFlags,
+    #[command(flatten)]
+    locks: LockFlags,
 }
 
 impl Node {
@@ -189,12 +187,6 @@ impl Node {
         }
     }
 
-    fn election(&self) -> Election {
-        let mut election = Election::paced(Span::millis(self.period), self.c, self.f);
-        election.config.lease = self.lease.map(Span::millis);
-        election
-    }
-
     /// The setup of a node with these flags.
     async fn setup(&self) -> Result<Setup, Failure> {
         let id = match self.id {
@@ -218,13 +210,16 @@ impl Node {
             Distances::Uniform => None,
         };
         let config = config.with_round_trip_unit(unit);
+        let mut tags: Tags = self.tags.iter().cloned().collect();
+        self.locks.mark(&mut tags)?;
         let mut setup = Setup::new(id, self.listen)
             .advertise(self.advertise.iter().copied())
-            .tags(self.tags.iter().cloned().collect::<Tags>())
+            .tags(tags)
             .seeds(seeds)
             .membership(config)
-            .election(self.election())
+            .election(self.election.settings(period))
             .clock(Clock::start());
+        setup = self.locks.set(setup);
         if let Some(seal) = seal {
             setup = setup.seal(seal);
         }
@@ -277,6 +272,7 @@ impl Node {
         let traffic = node.traffic();
         let mut reports = every(REPORTS);
         let (mut looks, mut watch) = (every(LOOKS), Watch::default());
+        let mut lock = self.locks.hold(&node);
         let (mut distances, mut round_trips) = (every(DISTANCES), RoundTrips::default());
 
         let patience = sleep(PATIENCE);
@@ -294,10 +290,16 @@ impl Node {
                     Ok(event) => {
                         waits &= !matches!(event.event, NodeEvent::Membership(Event::Identified(_)));
                         log.event(&event);
+                        if let NodeEvent::TagsChanged { member, tags } = &event.event
+                            && let Some(text) = self.locks.other(member.id, tags)
+                        {
+                            log.bad("other-locks", &text);
+                        }
                     }
                     Err(RecvError::Lagged { missed }) => log.missed(missed),
                     Err(RecvError::Closed) => break Err(Failure::Stopped),
                 },
+                Some((event, line)) = lock.recv() => log.write(event, &line),
                 _ = reports.tick(), if self.json => log.report(traffic.report()),
                 () = &mut patience, if waits => {
                     waits = false;
@@ -315,7 +317,7 @@ impl Node {
                 }
             }
         };
-        let left = say_goodbye(&node, &mut log, &mut events, &mut signals).await;
+        let left = say_goodbye(&node, &mut log, &mut events, &mut signals, &mut lock).await;
         log.finish();
         ended.and(left)
     }
@@ -357,14 +359,21 @@ async fn say_goodbye(
     log: &mut Log,
     events: &mut Events,
     signals: &mut Signals,
+    lock: &mut Receiver<(&'static str, Line)>,
 ) -> Result<(), Failure> {
     log.say("leaving the mesh; Ctrl-C again to exit at once");
-    tokio::select! {
-        left = node.leave() => left?,
-        asked = signals.recv() => {
-            asked?;
-            log.say("exited without leaving: the other nodes will detect a failure");
-            return Ok(());
+    let leaves = node.leave();
+    tokio::pin!(leaves);
+    loop {
+        tokio::select! {
+            biased;
+            Some((event, line)) = lock.recv() => log.write(event, &line),
+            left = &mut leaves => break left?,
+            asked = signals.recv() => {
+                asked?;
+                log.say("exited without leaving: the other nodes will detect a failure");
+                return Ok(());
+            }
         }
     }
     while let Ok(Some(event)) = events.try_recv() {

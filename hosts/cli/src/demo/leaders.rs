@@ -128,9 +128,9 @@ impl Leaders {
             | Election::Yielded { .. }
             | Election::Stalled { .. }
             | Election::Concluded { .. }
-            | Election::BoundChanged { .. } => {}
-            #[cfg(feature = "estimate")]
-            Election::Measured(_) | Election::Unmeasured(_) => {}
+            | Election::BoundChanged { .. }
+            | Election::Measured(_)
+            | Election::Unmeasured(_) => {}
             other => debug_assert!(false, "the demo does not know {other:?}"),
         }
     }

@@ -1,10 +1,13 @@
 //! The log of a node: a line for people, or a JSON object for programs.
 
+mod election;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::SocketAddr;
 use std::time::UNIX_EPOCH;
 
+use selvedge_camera::estimate;
 use selvedge_celect::{self as celect, Ballot};
 use selvedge_cli::output::{Dropped, Output};
 use selvedge_core::{Delta, Incarnation, Member, NodeId, Span, Time};
@@ -12,7 +15,7 @@ use selvedge_home::term::Colour;
 use selvedge_membership::Event;
 use selvedge_udp::discovery::{SeedFound, SeedNews, Twin, Unsent};
 use selvedge_udp::traffic::TrafficReport;
-use selvedge_udp::{Clock, NodeEvent, Observed, Tags};
+use selvedge_udp::{Clock, FencingToken, NodeEvent, Observed, Tags};
 use serde::Serialize;
 use tokio::sync::oneshot;
 use tokio::time::Duration;
@@ -33,6 +36,10 @@ pub(super) struct Log {
     life: Option<Incarnation>,
     /// The reason why no datagram of the node goes out, while that lasts.
     unsent: Option<String>,
+    /// The latest count of nodes, with its upper bound.
+    counted: Option<(u32, u32)>,
+    /// The latest bound that a sample of lists gave.
+    measured: Option<u32>,
 }
 
 /// The format of a line.
@@ -66,6 +73,15 @@ pub(super) struct Line {
     /// The smoothed round trips to live nodes, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     round_trips_us: Option<BTreeMap<NodeId, Span>>,
+    /// The fencing token of a lock, as hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// The number of lists from which a live node may be missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing_from: Option<u32>,
+    /// The number of lives of which more than half agree to a lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lives: Option<u32>,
     /// The number of lines missing here.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<u64>,
@@ -85,6 +101,13 @@ impl Line {
     pub(super) fn round_trips(text: String, found: &BTreeMap<NodeId, Span>) -> Self {
         Self {
             round_trips_us: Some(found.clone()),
+            ..Self::new(text)
+        }
+    }
+
+    pub(super) fn lock(text: String, token: FencingToken) -> Self {
+        Self {
+            token: Some(token.to_string()),
             ..Self::new(text)
         }
     }
@@ -165,6 +188,8 @@ impl Log {
             here: BTreeSet::new(),
             life: None,
             unsent: None,
+            counted: None,
+            measured: None,
         };
         Ok((log, closed))
     }
@@ -189,8 +214,12 @@ impl Log {
     }
 
     pub(super) fn trouble(&self, trouble: Trouble) {
-        let text = self.form.colour.bad(&trouble.to_string());
-        self.write("trouble", &Line::new(text));
+        self.bad("trouble", &trouble.to_string());
+    }
+
+    /// Writes a line that a person should see.
+    pub(super) fn bad(&self, event: &'static str, text: &str) {
+        self.write(event, &Line::new(self.form.colour.bad(text)));
     }
 
     pub(super) fn report(&self, traffic: TrafficReport) {
@@ -242,6 +271,11 @@ impl Log {
             }
             NodeEvent::Membership(Event::MetadataChanged(_) | Event::Left) => return,
             NodeEvent::TagsChanged { member, tags } => ("tags", Line::tags(member.id, tags)),
+            NodeEvent::Election(celect::Event::Measured(found))
+                if self.measured.replace(found.upper_bound) == Some(found.upper_bound) =>
+            {
+                return;
+            }
             NodeEvent::Election(event) => self.election(*event, seen.node),
             NodeEvent::Twin(twin) => ("twin", Line::new(self.twin(*twin, seen.node))),
             NodeEvent::Announced(addresses) => ("announced", self.announced(addresses)),
@@ -252,7 +286,23 @@ impl Log {
                 let text = "this node can send again";
                 ("sent-again", Line::new(self.form.colour.good(text)))
             }
-            // This node takes no part in locks, so it counts no nodes.
+            NodeEvent::Estimate(event) => match self.counted(*event) {
+                Some(line) => ("counted", line),
+                None => return,
+            },
+            NodeEvent::MaxLivesRaised(lives) => {
+                let text = format!(
+                    "locks have {lives} lives from now on, of which more than half must answer"
+                );
+                let lives = Some(*lives);
+                (
+                    "lives",
+                    Line {
+                        lives,
+                        ..Line::new(text)
+                    },
+                )
+            }
             _ => return,
         };
         self.write_at(seen.at, event, &line);
@@ -271,6 +321,27 @@ impl Log {
             incarnation: Some(me.incarnation),
             ..Line::new(text)
         }
+    }
+
+    /// The line about a count. `None` if the last one was the same.
+    fn counted(&mut self, event: estimate::Event) -> Option<Line> {
+        let estimate::Event::Estimated {
+            nodes, max_lives, ..
+        } = event
+        else {
+            let text = format!(
+                "the nodes were not counted, give --count to all nodes of the mesh: {event:?}"
+            );
+            return Some(Line::new(self.form.colour.bad(&text)));
+        };
+        let found = (nodes, max_lives);
+        let is_news = self.counted.replace(found) != Some(found);
+        is_news.then(|| Line {
+            lives: Some(max_lives),
+            ..Line::new(format!(
+                "about {nodes} nodes are here, and hardly more than {max_lives}"
+            ))
+        })
     }
 
     fn announced(&self, addresses: &[SocketAddr]) -> Line {
@@ -375,108 +446,5 @@ impl Log {
         let mut line = Line::new(text);
         (line.node, line.here) = (Some(member.id), Some(count));
         Some((event, line))
-    }
-
-    #[allow(
-        clippy::wildcard_enum_match_arm,
-        reason = "events may be added; all present ones are named"
-    )]
-    fn election(&self, event: celect::Event, me: NodeId) -> (&'static str, Line) {
-        use celect::Event as It;
-        let name = |member: Member| {
-            if member.id == me {
-                "this node".to_owned()
-            } else {
-                format!("node {}", member.id)
-            }
-        };
-        let (kind, node, ballot, text) = match event {
-            It::Electing(ballot) => {
-                let text = format!("there is no leader: election {}", ballot.epoch);
-                ("electing", None, Some(ballot), text)
-            }
-            It::Yielded { to, .. } => {
-                let text = format!("the election of node {} continues instead", to.initiator.id);
-                ("yielded", None, Some(to), text)
-            }
-            It::Stalled {
-                ballot,
-                known,
-                needed,
-            } => {
-                let text = format!("the election can ask {known} lists and needs {needed}");
-                ("too-few", None, Some(ballot), self.form.colour.bad(&text))
-            }
-            It::Elected { leader, ballot } => {
-                let text = self.leads(&format!("{} leads", name(leader)));
-                ("elected", Some(leader), Some(ballot), text)
-            }
-            It::Deposed { by, .. } => {
-                let text = "this node leads no longer".to_owned();
-                ("deposed", None, Some(by), self.form.colour.bad(&text))
-            }
-            It::Lost { leader, ballot } => {
-                let text = format!("the leader is lost: node {}", leader.id);
-                (
-                    "lost",
-                    Some(leader),
-                    Some(ballot),
-                    self.form.colour.bad(&text),
-                )
-            }
-            It::Regained { leader, ballot } => {
-                let text = self.leads(&format!("{} still leads", name(leader)));
-                ("regained", Some(leader), Some(ballot), text)
-            }
-            It::LeaseExpired { leader, ballot } => {
-                let text = format!(
-                    "node {} leads no longer: its lease was not renewed",
-                    leader.id
-                );
-                (
-                    "lease-over",
-                    Some(leader),
-                    Some(ballot),
-                    self.form.colour.bad(&text),
-                )
-            }
-            It::Ended(ballot) => {
-                let text = "this node leads no longer: too few acknowledge it".to_owned();
-                ("ended", None, Some(ballot), self.form.colour.bad(&text))
-            }
-            It::Concluded {
-                ballot,
-                missing_from: c,
-                ..
-            } => {
-                let text = format!("the election holds if {c} lists at most lack a live node");
-                ("concluded", None, Some(ballot), text)
-            }
-            #[cfg(feature = "estimate")]
-            It::Measured(found) => {
-                let text = format!(
-                    "{} lists at most lack a live node, by a sample",
-                    found.upper_bound
-                );
-                ("measured", None, None, text)
-            }
-            #[cfg(feature = "estimate")]
-            It::Unmeasured(why) => (
-                "unmeasured",
-                None,
-                None,
-                self.form.colour.bad(&why.to_string()),
-            ),
-            It::BoundChanged {
-                missing_from: c, ..
-            } => {
-                let text = format!("elections rest on {c} lists at most that lack a live node");
-                ("tolerates", None, None, text)
-            }
-            other => ("unknown", None, None, format!("{other:?}")),
-        };
-        let mut line = Line::new(text);
-        (line.node, line.ballot) = (node.map(|it| it.id), ballot);
-        (kind, line)
     }
 }

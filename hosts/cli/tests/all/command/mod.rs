@@ -14,6 +14,8 @@ mod keys;
 mod live;
 mod lives;
 #[cfg(unix)]
+mod locks;
+#[cfg(unix)]
 mod places;
 #[cfg(unix)]
 mod restarts;

@@ -7,6 +7,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::spawn;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 /// Far longer than anything takes, for machines with other work.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -55,14 +57,23 @@ impl Running {
 
     /// Waits for a line that contains `part`.
     pub(crate) fn wait_for(&mut self, part: &str) -> String {
-        if let Some(line) = self.reported.iter().find(|line| line.contains(part)) {
+        self.wait_for_line(part, |_| true)
+    }
+
+    /// Waits for a line that contains `part` and for which `is_so` is true.
+    pub(crate) fn wait_for_line(&mut self, part: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let is_it = |line: &&String| line.contains(part) && is_so(line);
+        if let Some(line) = self.reported.iter().find(is_it) {
             return line.clone();
         }
+        // Some programs write lines for ever.
+        let end = Instant::now() + PATIENCE;
         loop {
-            let line = self.lines.recv_timeout(PATIENCE);
+            let left = end.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left);
             let line = line.unwrap_or_else(|_| panic!("no {part:?} in {:#?}", self.reported));
             self.reported.push(line.clone());
-            if line.contains(part) {
+            if is_it(&&line) {
                 return line;
             }
         }

@@ -1,0 +1,169 @@
+//! Settings of locks and elections of nodes in processes: takeover, a lease, and what is measured.
+
+use std::net::UdpSocket;
+
+use serde_json::Value;
+
+use crate::command::running::{Running, SELVEDGE, complaint, selvedge};
+
+const LOOPBACK: &str = "127.0.0.1:0";
+
+fn start(arguments: &[&str]) -> (Running, String) {
+    let flags = [
+        "node", "--plain", "--json", "--period", "100", "--listen", LOOPBACK,
+    ];
+    let mut node = Running::start(SELVEDGE, &[&flags[..], arguments].concat());
+    let line = node.wait_for("listens at");
+    let address = line.split(['"', ' ']).find(|it| it.starts_with("127."));
+    let address = address.unwrap().to_owned();
+    (node, address)
+}
+
+/// Three nodes with these flags, which know one another.
+fn three(flags: &[&str]) -> [Running; 3] {
+    let (first, seed) = start(&[&["--id", "1"], flags].concat());
+    let join = |id| start(&[&["--id", id, "--join", &seed], flags].concat()).0;
+    let mut nodes = [first, join("2"), join("3")];
+    for node in &mut nodes {
+        node.wait_for("3 here");
+    }
+    nodes
+}
+
+fn object(line: &str) -> Value {
+    serde_json::from_str(line).unwrap()
+}
+
+/// Tokens are compared as their hexadecimal digits.
+fn token(line: &str) -> String {
+    object(line)["token"].as_str().unwrap().to_owned()
+}
+
+/// A node that takes part in locks, one that holds one, and one that waits for it.
+fn holder_and_waiter() -> [Running; 3] {
+    let locks = ["--locks", "3", "--takeover", "50", "--suspicion", "2"];
+    let asks = [&locks[..], &["--lock", "door"]].concat();
+    let (first, seed) = start(&[&["--id", "1"], &locks[..]].concat());
+    let (mut holder, _) = start(&[&["--id", "2", "--join", &seed], &asks[..]].concat());
+    holder.wait_for("has the lock door");
+    let (mut waiter, _) = start(&[&["--id", "3", "--join", &seed], &asks[..]].concat());
+    waiter.wait_for("3 here");
+    [first, holder, waiter]
+}
+
+#[test]
+fn a_lock_is_taken_over_after_its_holder_was_killed() {
+    let [_first, mut holder, mut waiter] = holder_and_waiter();
+    let held = token(&holder.wait_for("has the lock door"));
+    holder.kill();
+    waiter.wait_for("node 2 failed");
+    assert!(token(&waiter.wait_for("has the lock door")) > held);
+    waiter.leave();
+    waiter.wait_for("released the lock door");
+}
+
+/// It is not dead, and learns that another node has the lock.
+#[test]
+fn a_holder_that_was_stopped_reports_that_its_lock_was_taken_over() {
+    let [_first, mut holder, mut waiter] = holder_and_waiter();
+    holder.signal("STOP");
+    waiter.wait_for("has the lock door");
+    holder.signal("CONT");
+    holder.wait_for("another node has taken over the lock door");
+}
+
+#[test]
+fn nodes_take_turns_at_a_lock_that_one_keeps() {
+    let turns = ["--locks", "2", "--lock", "door", "--hold", "20"];
+    let keeps = ["--keep", "60000", "--eager"];
+    let (mut first, seed) = start(&[&["--id", "1"], &turns[..], &keeps].concat());
+    let (mut second, _) = start(&[&["--id", "2", "--join", &seed], &turns[..]].concat());
+    let last = token(&second.wait_for("has the lock door"));
+    first.wait_for_line("has the lock door", |line| token(line) > last);
+}
+
+#[test]
+fn a_lease_ends_the_leadership_of_a_leader_that_was_killed() {
+    let mut nodes = three(&["--lease", "500", "--suspicion", "1000"]);
+    let leader = nodes.each_mut().map(|it| {
+        let elected = object(&it.wait_for("\"elected\""));
+        elected["node"].as_u64().unwrap() as usize
+    })[0];
+    nodes[leader - 1].kill();
+    let lost = format!("node {leader} leads no longer: its lease was not renewed");
+    for node in (1..=3).filter(|it| *it != leader) {
+        nodes[node - 1].wait_for(&lost);
+    }
+}
+
+#[test]
+fn a_measured_c_is_what_elections_rest_on() {
+    let mut nodes = three(&["--measure-c", "100", "--c", "2", "--f", "0"]);
+    for node in &mut nodes {
+        node.wait_for_line("\"tolerates\"", |line| object(line)["missing_from"] == 1);
+    }
+    // The leader asked for lists, and no list lacks a node.
+    let has_measured = |node: &mut Running| {
+        let lines = node.said_by_now().iter();
+        let mut measured = lines.filter(|it| it.contains("\"measured\""));
+        measured.any(|it| object(it)["missing_from"] == 0)
+    };
+    assert!(nodes.iter_mut().any(has_measured));
+}
+
+#[test]
+fn nodes_are_counted_and_the_bound_of_locks_is_raised() {
+    let mut nodes = three(&["--locks", "2", "--count", "200", "--spare", "2"]);
+    for node in &mut nodes {
+        // Three nodes and two restarts; a first count may come before the third node.
+        let is_raised = |line: &str| object(line)["lives"].as_u64() >= Some(5);
+        node.wait_for_line(r#""event":"lives""#, is_raised);
+    }
+}
+
+#[test]
+fn nodes_with_other_settings_of_locks_report_it() {
+    let (mut first, seed) = start(&["--id", "1", "--locks", "3"]);
+    let (mut second, _) = start(&[
+        "--id",
+        "2",
+        "--join",
+        &seed,
+        "--locks",
+        "3",
+        "--takeover",
+        "9",
+    ]);
+    let (mut third, _) = start(&["--id", "3", "--join", &seed]);
+    let line = first.wait_for("other-locks");
+    assert!(
+        line.contains("node 2 has other settings of locks: 3, takeover 9 ms; this node has 3"),
+        "{line}"
+    );
+    assert!(second.wait_for("other-locks").contains("node 1 has"));
+    assert!(third.wait_for("other-locks").contains("this node does not"));
+}
+
+#[test]
+fn flags_of_locks_that_need_others_name_them() {
+    let all: [(&[&str], &str); 8] = [
+        (&["--takeover", "9"], "--locks"),
+        (&["--count", "900"], "--locks"),
+        (&["--lock", "door"], "--locks"),
+        (&["--locks", "3", "--eager"], "--lock <"),
+        (&["--locks", "3", "--hold", "900"], "--lock <"),
+        (&["--locks", "3", "--lock", "door", "--keep", "9"], "--hold"),
+        (&["--locks", "3", "--spare", "1"], "--count"),
+        (&["--locks", "3", "--tag", "locks=4"], "--tag locks"),
+    ];
+    // A node that is not refused finds its port taken.
+    let taken = UdpSocket::bind(LOOPBACK).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (flags, named) in all {
+        let node = ["node", "--plain", "--listen", &address];
+        let output = selvedge(&[&node[..], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
+        let complaint = complaint(&output);
+        assert!(complaint.contains(named), "{complaint}");
+    }
+}
