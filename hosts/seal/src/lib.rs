@@ -35,7 +35,8 @@
 //!
 //! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse the node
 //! ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one, as the UDP host
-//! does, or until they restart. If the later epoch contradicts the opener's clock by more than
+//! does, or until they restart. A node that stores its epoch takes a later one at each start
+//! ([`Epoch::at`]), and is not refused. If the later epoch contradicts the opener's clock by more than
 //! [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the clock when it is ahead of it, or
 //! when an earlier start was still received after it. Such starts are kept apart from present ones, and
 //! datagrams of both are opened, until the sender restarts at a right time. So a clock that once was wrong
@@ -138,7 +139,27 @@ impl Epoch {
     /// # Errors
     /// When the system gives no random numbers.
     pub fn now() -> Result<Self, getrandom::Error> {
-        Ok(Self::new(since_1970(), getrandom::u64()?))
+        Self::at(since_1970(), None)
+    }
+
+    /// The epoch of a start this number of microseconds after 1970 began, later than that of a former start of
+    /// the same node, if one is given: where the clock is behind the former start, up to 1.05 s after it. For a
+    /// node that stores its epoch.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn at(since_1970: u64, former: Option<Self>) -> Result<Self, getrandom::Error> {
+        let random = getrandom::u64()?;
+        let now = Self::new(since_1970, random);
+        let later = former.filter(|it| *it >= now).and_then(|it| it.next(random));
+        Ok(later.unwrap_or(now))
+    }
+
+    /// A later epoch, by 32 random bits: two copies of a node's state must not give one epoch to two starts. `None`
+    /// at the end of all epochs, in the year 2112.
+    fn next(self, random: u64) -> Option<Self> {
+        let least = (self.0 | 0xFFF).checked_add(1)?;
+        least.checked_add(random & 0xFFFF_FFFF).map(Self)
     }
 }
 

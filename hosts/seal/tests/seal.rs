@@ -608,3 +608,24 @@ fn a_name_of_a_key_is_read_as_it_is_shown() {
         assert_eq!(text.parse::<KeyName>(), Err(NotAName), "{text}");
     }
 }
+
+#[test]
+fn an_epoch_is_later_than_the_former_one_whatever_the_clock_shows() {
+    let second = 1_000_000;
+    let now = 1_800_000_000 * second;
+    let at = |micros, former| Epoch::at(micros, former).unwrap();
+    let epoch = at(now, None);
+    assert_eq!(epoch.0 >> 12, now);
+    // The clock is right, so the former start does not count.
+    assert_eq!(at(now + 1, Some(epoch)).0 >> 12, now + 1);
+    let mut last = epoch;
+    for _ in 0..100 {
+        let next = at(now - 3_600 * second, Some(last));
+        let step = (next.0 >> 12) - (last.0 >> 12);
+        assert!((1..=1_048_577).contains(&step), "{step}");
+        last = next;
+    }
+    // Two copies of what a node has stored.
+    assert_ne!(at(0, Some(epoch)), at(0, Some(epoch)));
+    assert_eq!(at(now, Some(Epoch(u64::MAX))).0 >> 12, now);
+}

@@ -11,7 +11,8 @@ use selvedge_core::{Effect, Incarnation, Member, NodeId, Time};
 use selvedge_groups::Start;
 use selvedge_host::parts::Disk;
 use selvedge_kgroup as kgroup;
-use selvedge_store::redb::StorageBackend;
+use selvedge_seal::Epoch;
+use selvedge_store::redb::{StorageBackend, TableDefinition, TableError};
 use selvedge_store::{Found, Schema, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ const SCHEMA: Schema = Schema {
     format: 2,
     limit: 1_000,
 };
+/// The epoch of the latest start of a node, by its id.
+const EPOCHS: TableDefinition<'static, u64, u64> = TableDefinition::new("selvedge udp: epochs");
 /// The limit of effects that wait for the disk.
 const WAITING: usize = 1_024;
 
@@ -103,13 +106,10 @@ impl Facts {
         id: NodeId,
         start: Start,
     ) -> Result<(Start, Vec<Fact>), StoreError> {
+        self.check(id)?;
         let Some(Found { base, facts: since }) = self.found.take() else {
             return Ok((start, Vec::new()));
         };
-        if base.me.id != id {
-            let (asked, found) = (id, base.me.id);
-            return Err(StoreError::OtherNode { asked, found });
-        }
         let start = match base.is_fresh {
             true => Start::Fresh,
             false => Start::Restarted,
@@ -117,6 +117,33 @@ impl Facts {
         let mut facts = base.facts;
         facts.extend(since);
         Ok((start, facts))
+    }
+
+    /// Refuses the folder of another node.
+    fn check(&self, id: NodeId) -> Result<(), StoreError> {
+        let found = self.found.as_ref().map(|it| it.base.me.id);
+        match found.filter(|it| *it != id) {
+            Some(found) => Err(StoreError::OtherNode { asked: id, found }),
+            None => Ok(()),
+        }
+    }
+
+    /// The epoch of the latest start of this node that sealed its datagrams.
+    pub(crate) fn epoch(&self, id: NodeId) -> Result<Option<Epoch>, StoreError> {
+        self.check(id)?;
+        self.store.read(|txn| match txn.open_table(EPOCHS) {
+            Ok(epochs) => Ok(epochs.get(id.0)?.map(|it| Epoch(it.value()))),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    /// Stores the epoch of this start. It is on the disk when this returns.
+    pub(crate) fn set_epoch(&mut self, id: NodeId, epoch: Epoch) -> Result<(), StoreError> {
+        self.store.transact(|txn| {
+            txn.open_table(EPOCHS)?.insert(id.0, epoch.0)?;
+            Ok(())
+        })
     }
 
     /// Begins to keep the promises of this life. The start and the life are stored when this returns,

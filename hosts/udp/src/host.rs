@@ -11,6 +11,7 @@ use selvedge_seal::{Epoch, OVERHEAD};
 
 use crate::directory::Directory;
 use crate::error::HostError;
+use crate::facts::Facts;
 use crate::gates::Gates;
 use crate::keeper::Keeper;
 use crate::kept::Kept;
@@ -75,11 +76,12 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
         Some(life) => life,
         None => new_life().await.map_err(HostError::Entropy)?,
     };
-    let facts = match (&setup.coordination, setup.memory) {
-        (None, _) => None,
+    let is_needed = setup.coordination.is_some() || setup.seal.is_some();
+    let mut facts = match setup.memory.filter(|_| is_needed) {
         // A disk may be slow, and other tasks share the thread.
-        (Some(_), Some(memory)) => blocking(move || memory.open()).await??,
-        (Some(_), None) => return Err(HostError::NoState),
+        Some(memory) => blocking(move || memory.open()).await??,
+        None if setup.coordination.is_some() => return Err(HostError::NoState),
+        None => None,
     };
     let incarnation = facts
         .as_ref()
@@ -91,9 +93,11 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
     let mut sealing = None;
     if let Some(seal) = setup.seal {
         config.frame_budget = config.frame_budget.saturating_sub(OVERHEAD as u16);
-        let epoch = Epoch::now().map_err(HostError::Entropy)?;
+        let former = facts.as_ref().map(|it| it.epoch(id)).transpose()?.flatten();
+        let clock = setup.seal_clock;
+        let epoch = Epoch::at(clock(), former).map_err(HostError::Entropy)?;
         let start = (epoch, setup.clock.now());
-        sealing = Some(Sealing::new(seal, id, start, limit));
+        sealing = Some(Sealing::new(seal, id, start, clock, limit));
     }
     let frame_budget = config.frame_budget;
     let (room, period) = (config.metadata_limit.into(), config.period);
@@ -109,7 +113,7 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
     if let Some((mut coordination, _)) = setup.coordination {
         let site = sites::held_to(&coordination.site, frame_budget);
         coordination.site = site.map_err(ConfigError::from)?;
-        machine = match facts {
+        machine = match facts.take() {
             None => machine.groups(coordination),
             Some(mut found) => {
                 let (start, facts) = found.take(id, coordination.start)?;
@@ -131,11 +135,23 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
     own.announced().tags.check(room)?;
     let seeds = places::others(setup.seeds, &*socket, &own)?;
     let addresses: Vec<_> = seeds.iter().map(|it| it.addresses().to_vec()).collect();
-    // Last, so that a start that fails stores nothing.
-    let keeping = match stored {
-        Some((found, start, facts)) => Some(blocking(move || found.keep(me, start, facts)).await??),
-        None => None,
+    // Last, so that a start that fails stores nothing; and before the first datagram.
+    let epoch_of_seal = sealing.as_ref().map(|it| it.datagrams.epoch());
+    let keep_epoch = move |facts: &mut Facts| match epoch_of_seal {
+        Some(epoch) => facts.set_epoch(id, epoch),
+        None => Ok(()),
     };
+    let (mut keeping, mut folder) = (None, None);
+    if let Some((mut found, start, facts)) = stored {
+        let keep = move || {
+            keep_epoch(&mut found)?;
+            found.keep(me, start, facts)
+        };
+        keeping = Some(blocking(keep).await??);
+    } else if let Some(mut found) = facts {
+        let keep = move || keep_epoch(&mut found).map(|()| found);
+        folder = Some(blocking(keep).await??);
+    }
 
     let traffic = Arc::new(Traffic::default());
     let state = NodeState::new(me);
@@ -160,6 +176,7 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
         epoch: epoch.map(Epochs::new),
         local_clock: has_groups.then_some(setup.local_clock),
         keeping,
+        _folder: folder,
         sealing,
         paces: Paces::default(),
         clock: setup.clock,

@@ -2,7 +2,7 @@
 
 use selvedge_core::{NodeId, Time};
 use selvedge_host::parts;
-use selvedge_seal::{Epoch, Seal, since_1970};
+use selvedge_seal::{Epoch, Seal};
 
 use crate::notice::Later;
 
@@ -11,16 +11,25 @@ pub(crate) struct Sealing {
     pub(crate) datagrams: parts::Sealing,
     /// The start of this node, by the host's clock.
     started: Time,
+    /// The microseconds since 1970.
+    since_1970: fn() -> u64,
     /// A start of this node that was ahead of the system's clock at its first notice.
     ahead: Option<Epoch>,
 }
 
 impl Sealing {
-    pub(crate) fn new(seal: Seal, me: NodeId, start: (Epoch, Time), members: usize) -> Self {
-        let (epoch, started) = start;
+    /// The sealing of the node `me`, which starts now, in this epoch by its clock.
+    pub(crate) fn new(
+        seal: Seal,
+        me: NodeId,
+        (epoch, started): (Epoch, Time),
+        since_1970: fn() -> u64,
+        members: usize,
+    ) -> Self {
         Self {
             datagrams: parts::Sealing::new(seal, me, epoch, members),
             started,
+            since_1970,
             ahead: None,
         }
     }
@@ -30,7 +39,7 @@ impl Sealing {
     /// accepted again. Returns true if it did.
     pub(crate) fn overtake(&mut self, later: Epoch, now: Time) -> bool {
         let since_start = now.since(self.started);
-        match Later::of(later, since_1970(), since_start, self.ahead) {
+        match Later::of(later, (self.since_1970)(), since_start, self.ahead) {
             Later::Twin => return false,
             Later::Ahead => {
                 self.ahead = Some(later);
@@ -39,7 +48,8 @@ impl Sealing {
             Later::Former => {}
         }
         // Without random numbers the epoch stays, and the next notice tries again.
-        let Ok(epoch) = Epoch::now() else {
+        let former = Some(self.datagrams.epoch());
+        let Ok(epoch) = Epoch::at((self.since_1970)(), former) else {
             return false;
         };
         self.datagrams.set_epoch(epoch);

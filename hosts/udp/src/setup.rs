@@ -8,7 +8,7 @@ use selvedge_camera::sections;
 use selvedge_core::{Incarnation, NodeId, Span, shared};
 use selvedge_kgroup::WallClock;
 use selvedge_membership::Config;
-use selvedge_seal::Seal;
+use selvedge_seal::{Seal, since_1970};
 use selvedge_store::redb::StorageBackend;
 
 use crate::clock::LocalClock;
@@ -35,6 +35,7 @@ use crate::{Clock, Seed, Tags};
 /// | [`local_clock`](Self::local_clock) | | the system's clock, in UTC |
 /// | [`state`](Self::state) or [`stateless`](Self::stateless) | a folder of this node | none: k-groups need one of the two |
 /// | [`seal`](Self::seal) | | datagrams in the clear |
+/// | [`seal_clock`](Self::seal_clock) | microseconds since 1970 | the system's clock |
 /// | [`random_seed`](Self::random_seed) | any | the system's entropy |
 /// | [`clock`](Self::clock) | | a clock that starts with this setup |
 /// | [`limits`](Self::limits) | from 1 | 64 commands, 1,024 events |
@@ -68,6 +69,7 @@ pub struct Setup {
     pub(crate) local_clock: LocalClock,
     pub(crate) memory: Option<Memory>,
     pub(crate) seal: Option<Seal>,
+    pub(crate) seal_clock: fn() -> u64,
     pub(crate) random_seed: Option<u64>,
     pub(crate) clock: Clock,
     pub(crate) limits: shared::Limits,
@@ -102,6 +104,7 @@ impl Setup {
             local_clock: LocalClock::utc(),
             memory: None,
             seal: None,
+            seal_clock: since_1970,
             random_seed: None,
             clock: Clock::start(),
             limits: shared::Limits {
@@ -302,7 +305,7 @@ impl Setup {
     /// Membership continues during a slow write, until 1,024 effects wait for it; the end of the
     /// node waits for the write. A node that cannot store reports it and ends
     /// ([`NodeEvent::Unstored`](crate::NodeEvent::Unstored)). It loses nothing that it stored before.
-    /// Without [`coordination`](Self::coordination) nothing is stored.
+    /// Without [`coordination`](Self::coordination) the epoch of the [seal](Self::seal) alone is stored.
     #[must_use]
     pub fn state(mut self, dir: impl Into<PathBuf>) -> Self {
         self.memory = Some(Memory::Folder(dir.into()));
@@ -330,9 +333,20 @@ impl Setup {
 
     /// Seals all datagrams. That takes [`OVERHEAD`](selvedge_seal::OVERHEAD) bytes of the frame
     /// budget.
+    ///
+    /// With a folder of [state](Self::state) each start takes a later epoch than the stored one, so a node whose
+    /// clock is behind its former start is not refused. Without a folder it is, until its clock has passed that.
     #[must_use]
     pub fn seal(mut self, seal: Seal) -> Self {
         self.seal = Some(seal);
+        self
+    }
+
+    /// The clock from which the seal takes the epochs of this node, in microseconds since 1970. For tests of clocks
+    /// that are set back.
+    #[must_use]
+    pub const fn seal_clock(mut self, since_1970: fn() -> u64) -> Self {
+        self.seal_clock = since_1970;
         self
     }
 

@@ -24,7 +24,7 @@ use selvedge::Node;
 
 use crate::clock::LocalClock;
 use crate::directory::Directory;
-use crate::facts::Keeping;
+use crate::facts::{Facts, Keeping};
 use crate::gates::{Gate, Gates, Settings};
 use crate::keeper::Keeper;
 use crate::notice::Paces;
@@ -67,6 +67,8 @@ pub(crate) struct Task {
     /// The local clock, if the node takes part in k-groups.
     pub(crate) local_clock: Option<LocalClock>,
     pub(crate) keeping: Option<Keeping>,
+    /// The folder of a node without k-groups, which no other process uses meanwhile.
+    pub(crate) _folder: Option<Facts>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
     pub(crate) clock: Clock,

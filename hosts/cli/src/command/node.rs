@@ -81,6 +81,10 @@ pub(crate) struct Node {
     /// Accept a key file that its group may read (mode 0440 or 0640)
     #[arg(long)]
     group_reads_key: bool,
+    /// Folder of this node, for the epoch of its seal: it is accepted also when its clock is behind its
+    /// former start. Needs the same --id at each start
+    #[arg(long, value_name = "DIR", requires = "id", requires = "key")]
+    state: Option<PathBuf>,
     /// Send in the clear, and accept datagrams from anyone
     #[arg(long, conflicts_with = "key")]
     plain: bool,
@@ -222,6 +226,9 @@ impl Node {
         setup = self.locks.set(setup);
         if let Some(seal) = seal {
             setup = setup.seal(seal);
+        }
+        if let Some(dir) = &self.state {
+            setup = setup.state(dir);
         }
         if self.loss > 0 {
             let faults = Faults::none().with_loss(Ratio::new(self.loss, 100));

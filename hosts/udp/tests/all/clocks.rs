@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_core::{NodeId, Span};
 use selvedge_membership::{Config, KIND};
 use selvedge_seal::{Epoch, Key, Keyring, Seal, Sealer, since_1970};
-use selvedge_udp::{NodeEvent, Setup};
+use selvedge_udp::{Host, HostError, NodeEvent, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
@@ -54,6 +54,42 @@ async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
     second.meets(first.id()).await;
     let list = first.members();
     assert!(list.iter().any(|it| it.member.id == ME), "{list:?}");
+}
+
+fn an_hour_behind() -> u64 {
+    since_1970() - 3_600_000_000
+}
+
+/// The control is the same start without the folder.
+#[tokio::test]
+async fn a_node_with_a_folder_is_accepted_though_its_clock_was_set_back() {
+    let keyring = Keyring::of(Key::random().unwrap());
+    let name = format!("selvedge-clocks-{}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let first = Node::start(setup(NodeId(1), &keyring, &[])).await;
+    let seeds = [first.address()];
+    let second = || setup(ME, &keyring, &seeds);
+    let mut before = Node::start(second().state(&folder)).await;
+    before.meets(first.id()).await;
+    let again = Host::start(second().state(&folder)).await.unwrap_err();
+    assert!(matches!(again, HostError::Store(_)), "{again}");
+    before.kill().await;
+
+    let mut forgetful = Node::start(second().seal_clock(an_hour_behind)).await;
+    forgetful.wait_for(is_superseded).await;
+    forgetful.kill().await;
+    let refused = first.traffic().old_epoch.get();
+    assert!(refused > 0);
+
+    // Twice, as a node that keeps starting while its clock is wrong.
+    for _ in 0..2 {
+        let setup = second().state(&folder).seal_clock(an_hour_behind);
+        let mut later = Node::start(setup).await;
+        later.meets(first.id()).await;
+        assert_eq!(first.traffic().old_epoch.get(), refused);
+        later.kill().await;
+    }
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// The later one of two processes with one id is accepted, however long both run.
