@@ -5,6 +5,7 @@
 //! | `GET /v1/info`, `/v1/members`, `/v1/leader` | this node, all members, the leader of the mesh |
 //! | `GET /v1/monitor` | server-sent events: `member`, `leader`, `message`, `missed` |
 //! | `POST /v1/leave` | the node has left; the process ends |
+//! | `POST /v1/reload` | the parts of the settings that were read again, or why not; as SIGHUP does |
 //! | `POST /v1/members/{id}/confirm` | a failed member has ended for certain |
 //! | `POST /v1/nodes/{id}/remove`, `/add` | the node is to hold no maps from now on; it is to hold some again |
 //! | `POST /v1/messages/{name}`, `PUT /v1/tags` | a message to all members; the tags of this one |
@@ -16,6 +17,7 @@
 //! | `POST /v1/locks` | a hold: the lock of several names, `{"names": [..]}` |
 //! | `GET`, `PUT`, `DELETE /v1/holds/{hold}` | shows a hold; extends it by its time to live; releases it |
 //! | `POST /v1/holds/{hold}/hand-over?to=` | the candidate with this session leads, or the first one |
+//! | `POST /v1/elections/{name}/hand-over?to=` | the same for a program that is not the leader, at the leader's agent |
 //! | `GET /v1/locks/{name}`, `/v1/elections/{name}/candidates` | the holders of a lock and the waiting requests; the waiting candidates |
 //! | `GET /v1/elections/{name}`, `/v1/services/{service}` | the leader, the instances; also as server-sent events |
 //! | `POST`, `DELETE /v1/queues/{name}` | pushes an item; takes the one of the smallest `priority`, the oldest among equal ones |
@@ -30,6 +32,7 @@
 
 mod answer;
 mod asked;
+mod audited;
 mod elections;
 mod holds;
 mod latencies;
@@ -57,8 +60,12 @@ use selvedge_udp::Handle;
 use self::answer::Answer;
 use self::latencies::Latencies;
 use self::refusal::{Kind, Refusal};
+use crate::audit::Audit;
 use crate::growth::{self, Founders};
 use crate::hold::Holds;
+use crate::log::Log;
+use crate::peers::Peers;
+use crate::reload::Reloader;
 
 /// The most bytes in the body of a request.
 const BODY_MAX: usize = 64 * 1_024;
@@ -74,6 +81,10 @@ pub struct Api {
     founders: Founders,
     holds: Holds,
     latencies: Latencies,
+    audit: Audit,
+    log: Option<Log>,
+    peers: Peers,
+    reloader: Option<Reloader>,
     is_leaving: Arc<AtomicBool>,
 }
 
@@ -81,13 +92,33 @@ impl Api {
     /// The API of this node, which lives as long as the process.
     #[must_use]
     pub fn new(node: &'static Handle, founders: Founders) -> Self {
+        let audit = Audit::default();
         Self {
             node,
             founders,
-            holds: Holds::new(node.clock()),
+            holds: Holds::new(node.clock(), audit.clone()),
             latencies: Latencies::new(),
+            audit,
+            log: None,
+            peers: Peers::default(),
+            reloader: None,
             is_leaving: Arc::default(),
         }
+    }
+
+    /// Writes the audit, and can read the settings again.
+    pub(crate) fn with_operations(self, audit: Audit, log: Log, reloader: Reloader) -> Self {
+        Self {
+            holds: Holds::new(self.node.clock(), audit.clone()),
+            audit,
+            log: Some(log),
+            reloader: Some(reloader),
+            ..self
+        }
+    }
+
+    pub(crate) const fn peers(&self) -> &Peers {
+        &self.peers
     }
 
     /// Has the holds of all clients end, before the node leaves: clients learn first that they lapse. Returns when all
@@ -136,6 +167,7 @@ pub fn router(api: Api, page: Page) -> Router {
         .route("/v1/nodes/{id}/add", post(members::add))
         .route("/v1/nodes/{id}/remove", post(members::remove))
         .route("/v1/leave", post(members::leave))
+        .route("/v1/reload", post(members::reload))
         .route("/v1/tags", put(members::tags))
         .route("/v1/messages/{name}", post(members::message))
         .route("/v1/monitor", get(monitor::monitor))
@@ -176,6 +208,7 @@ fn maps() -> Router<Api> {
             "/v1/elections/{name}/candidates",
             get(elections::candidates),
         )
+        .route("/v1/elections/{name}/hand-over", post(elections::depose))
         .route(
             "/v1/services/{service}",
             post(holds::register).get(recipes::resolve),
@@ -194,6 +227,14 @@ fn maps() -> Router<Api> {
 /// The same behind the guard, whose refusals are like those of the API.
 pub fn guarded(router: Router, access: impl Into<Access>, page: &Page) -> Router {
     selvedge_http::guarded_with(router, access, page, refusal::of_guard)
+}
+
+/// All of the API: the router behind its guard, and the audit of its calls.
+pub(crate) fn served(api: &Api, access: Access, page: &Page) -> Router {
+    let router = guarded(router(api.clone(), page.clone()), access.clone(), page);
+    let api = api.clone();
+    let audited = audited::Audited { api, access };
+    router.layer(middleware::from_fn_with_state(audited, audited::audited))
 }
 
 async fn is_ready(State(api): State<Api>, request: Request, next: Next) -> Response {

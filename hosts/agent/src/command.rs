@@ -34,6 +34,8 @@ pub(crate) enum Command {
     Monitor(To<mesh::Monitor>),
     /// Let the agent leave the mesh and end
     Leave(To<mesh::Leave>),
+    /// Let the agent read its settings again, as SIGHUP does; status 1 when a part of them failed
+    Reload(To<mesh::Reload>),
     /// Report that a member has failed for certain
     Confirm(To<mesh::Confirm>),
     /// Send a message to all members
@@ -52,6 +54,8 @@ pub(crate) enum Command {
     Elect(To<hold::Elect>),
     /// List the candidates of an election that wait
     Candidates(To<recipe::Candidates>),
+    /// Let another candidate lead an election whose leader uses this agent
+    HandOver(To<recipe::HandOver>),
     /// Run a program while a permit is held
     Semaphore(To<hold::Semaphore>),
     /// List an address of a service: while a program runs, or until it is interrupted
@@ -102,6 +106,8 @@ pub(crate) enum Failure {
     TokenFile(PathBuf, io::Error),
     #[error("there is no entry {0:?}: list the entries")]
     NoEntry(String),
+    #[error("no candidate {0:?} waits: see `selvedge-agent candidates`")]
+    NoCandidate(String),
     #[error("{0}: {1}: give a program that can be run")]
     Program(String, io::Error),
     #[error("{0} may have been lost, so its program was ended: start it again")]
@@ -136,6 +142,7 @@ impl Command {
             Self::Info(it) => it.run().await,
             Self::Monitor(it) => it.run().await,
             Self::Leave(it) => it.run().await,
+            Self::Reload(it) => it.run().await,
             Self::Confirm(it) => it.run().await,
             Self::Event(it) => it.run().await,
             Self::Tags(it) => it.run().await,
@@ -145,6 +152,7 @@ impl Command {
             Self::Holders(it) => it.run().await,
             Self::Elect(it) => it.run().await,
             Self::Candidates(it) => it.run().await,
+            Self::HandOver(it) => it.run().await,
             Self::Semaphore(it) => it.run().await,
             Self::Register(it) => it.run().await,
             Self::Resolve(it) => it.run().await,
@@ -177,6 +185,7 @@ impl Failure {
                 _ => 1,
             },
             Self::Lost(_) => LOST,
+            Self::NoCandidate(_) => MISMATCH,
             Self::TokenFile(..)
             | Self::NoEntry(_)
             | Self::Program(..)

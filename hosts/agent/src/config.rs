@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use selvedge_udp::MAX_NODE_ID;
 use selvedge_udp::seal::{KeyFileError, Keyring, read_group_key_file, read_key_file};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
 /// The settings. Flags and variables of the environment stand above the file.
-#[derive(Clone, Debug, Default, Args, Deserialize)]
+#[derive(Clone, Debug, Default, Args, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
     /// Id of this node, which no other node of the mesh has: the same at each start
@@ -88,10 +88,88 @@ pub struct Settings {
     /// Unix socket of the API, for the user of the agent alone (mode 0600)
     #[arg(long, value_name = "PATH", env = "SELVEDGE_SOCKET")]
     pub socket: Option<PathBuf>,
+    /// Place of the log: stdout, stderr, journal (the standard error with levels, as systemd reads it) or a FILE,
+    /// which SIGHUP opens anew. Default stdout; in a service whose output goes to the journal, with levels
+    #[arg(long, value_name = "TO", env = "SELVEDGE_LOG")]
+    pub log: Option<LogTo>,
+    /// Place of the audit, a line for each change and each refused client: off, log, or a FILE, which SIGHUP opens
+    /// anew. Default off
+    #[arg(long, value_name = "TO", env = "SELVEDGE_AUDIT")]
+    pub audit: Option<AuditTo>,
+}
+
+/// The place of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum LogTo {
+    /// The standard output.
+    #[default]
+    Stdout,
+    /// The standard error.
+    Stderr,
+    /// The standard error, each line behind its level, as systemd reads it.
+    Journal,
+    /// A file, to which lines are appended.
+    File(PathBuf),
+}
+
+/// The place of the audit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum AuditTo {
+    /// None. Programs make changes by the hundreds a second: a line for each is for hosts that ask for it.
+    #[default]
+    Off,
+    /// The log.
+    Log,
+    /// A file, to which lines are appended.
+    File(PathBuf),
+}
+
+impl From<String> for LogTo {
+    fn from(text: String) -> Self {
+        match &*text {
+            "stdout" => Self::Stdout,
+            "stderr" => Self::Stderr,
+            "journal" => Self::Journal,
+            _ => Self::File(text.into()),
+        }
+    }
+}
+
+impl From<LogTo> for String {
+    fn from(to: LogTo) -> Self {
+        match to {
+            LogTo::Stdout => "stdout".into(),
+            LogTo::Stderr => "stderr".into(),
+            LogTo::Journal => "journal".into(),
+            LogTo::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+impl From<String> for AuditTo {
+    fn from(text: String) -> Self {
+        match &*text {
+            "off" => Self::Off,
+            "log" => Self::Log,
+            _ => Self::File(text.into()),
+        }
+    }
+}
+
+impl From<AuditTo> for String {
+    fn from(to: AuditTo) -> Self {
+        match to {
+            AuditTo::Off => "off".into(),
+            AuditTo::Log => "log".into(),
+            AuditTo::File(path) => path.display().to_string(),
+        }
+    }
 }
 
 /// The distances by which nodes are chosen for probes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum Distances {
     /// The round trips of the node's own probes.
@@ -134,6 +212,15 @@ impl Settings {
         }
     }
 
+    /// The names of the settings that differ from others.
+    pub(crate) fn differing(&self, other: &Self) -> Vec<String> {
+        let fields = |it: &Self| serde_json::to_value(it).unwrap_or_default();
+        let (own, other) = (fields(self), fields(other));
+        let own = own.as_object().into_iter().flatten();
+        let differs = own.filter(|(name, it)| other.get(name) != Some(it));
+        differs.map(|(name, _)| name.clone()).collect()
+    }
+
     /// These settings, and for what they leave open those of a file.
     #[must_use]
     pub fn over(self, file: Self) -> Self {
@@ -168,6 +255,8 @@ impl Settings {
             token_file: self.token_file.or(file.token_file),
             readers_token_file: self.readers_token_file.or(file.readers_token_file),
             socket: self.socket.or(file.socket),
+            log: self.log.or(file.log),
+            audit: self.audit.or(file.audit),
         }
     }
 }

@@ -39,6 +39,9 @@ impl From<Token> for TokenView {
 }
 
 impl Held {
+    /// The kind of a leadership.
+    pub(crate) const ELECTION: &'static str = "election";
+
     pub(crate) const fn session(&self) -> &Session {
         match self {
             Self::Lock(it) | Self::SharedLock(it) => it.session(),
@@ -55,7 +58,7 @@ impl Held {
             Self::Lock(_) => "lock",
             Self::SharedLock(_) => "shared_lock",
             Self::Semaphore(_) => "semaphore",
-            Self::Election(..) => "election",
+            Self::Election(..) => Self::ELECTION,
             Self::Service(_) => "service",
             Self::Barrier(_) => "barrier",
             Self::Session(_) => "session",

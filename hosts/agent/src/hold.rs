@@ -7,19 +7,18 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use selvedge_udp::selvedge::core::Time;
 use selvedge_udp::selvedge::groups::store::SessionId;
-use selvedge_udp::{Clock, Error, Session, Span};
+use selvedge_udp::{Clock, Error};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 
+use crate::audit::{self, Audit, Caller, Event, Names};
 use crate::held::{HandOver, Held, TokenView};
+use crate::keeper::{Keeper, LOOKS, Order, Reason, later};
 
 /// The most holds of an agent.
 pub(crate) const HOLDS_MAX: usize = 1_024;
-/// The interval at which a hold that has lapsed is looked at.
-const LOOKS: Duration = Duration::from_millis(100);
 
 /// A hold, as clients see it.
 #[derive(Clone, Debug, Serialize)]
@@ -57,36 +56,27 @@ pub(crate) enum Standing {
     Ended,
 }
 
-enum Order {
-    Show(oneshot::Sender<View>),
-    Extend(oneshot::Sender<View>),
-    Release(oneshot::Sender<Result<(), Error>>),
-    /// Hand a leadership over, to the candidate with this session.
-    HandOver(Option<SessionId>, oneshot::Sender<Result<HandOver, Error>>),
-    /// The agent leaves.
-    End,
-}
-
-/// The reason why a hold is kept no longer, or not for now.
-enum End {
-    /// It is over.
-    Over,
-    Release(oneshot::Sender<Result<(), Error>>),
-    HandOver(Option<SessionId>, oneshot::Sender<Result<HandOver, Error>>),
-}
-
 /// The holds of an agent.
 #[derive(Clone, Debug)]
 pub(crate) struct Holds {
     clock: Clock,
+    audit: Audit,
     table: Arc<Mutex<Table>>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    orders: BTreeMap<u64, mpsc::Sender<Order>>,
+    holds: BTreeMap<u64, Place>,
     /// The agent leaves: no client gets another hold.
     is_closed: bool,
+}
+
+/// The task of a hold, and what it holds.
+#[derive(Clone, Debug)]
+struct Place {
+    orders: mpsc::Sender<Order>,
+    kind: &'static str,
+    name: String,
 }
 
 /// No room, or no random numbers.
@@ -101,9 +91,10 @@ pub(crate) enum NoHold {
 }
 
 impl Holds {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock, audit: Audit) -> Self {
         Self {
             clock,
+            audit,
             table: Arc::default(),
         }
     }
@@ -114,7 +105,7 @@ impl Holds {
 
     /// The number of holds.
     pub(crate) fn count(&self) -> usize {
-        self.table().orders.len()
+        self.table().holds.len()
     }
 
     /// Keeps this for a client, and returns its view and its standing from now on.
@@ -123,7 +114,7 @@ impl Holds {
         held: Held,
         name: &str,
         ttl: Duration,
-        life: Life,
+        (caller, life): (Caller, Life),
     ) -> Result<(View, watch::Receiver<Standing>), NoHold> {
         let id = getrandom::u64().map_err(|_| NoHold::NoChance)?;
         let (orders, mut inbox) = mpsc::channel(8);
@@ -132,10 +123,15 @@ impl Holds {
             if table.is_closed {
                 return Err(NoHold::Leaving);
             }
-            if table.orders.len() >= HOLDS_MAX || table.orders.contains_key(&id) {
+            if table.holds.len() >= HOLDS_MAX || table.holds.contains_key(&id) {
                 return Err(NoHold::Full);
             }
-            table.orders.insert(id, orders);
+            let place = Place {
+                orders,
+                kind: held.kind(),
+                name: name.to_owned(),
+            };
+            table.holds.insert(id, place);
         }
         let (standing, seen) = watch::channel(Standing::Held);
         let mut keeper = Keeper {
@@ -150,14 +146,19 @@ impl Holds {
             },
             standing,
             ends: None,
+            leaves: false,
+            yields: None,
         };
         keeper.refresh(held.session());
         let view = keeper.view.clone();
         let holds = self.clone();
         tokio::spawn(async move {
-            let (held, asked) = keeper.keep_to_its_end(held, &mut inbox).await;
+            let (held, asked, why) = keeper.keep_to_its_end(held, &mut inbox).await;
             // No client counts on it any more, and further requests find none.
-            holds.table().orders.remove(&id);
+            let place = holds.table().holds.remove(&id);
+            if let Some(place) = place {
+                holds.audit.note(&caller, place.end(&place.names(), why));
+            }
             drop(inbox);
             keeper.standing.send_replace(Standing::Ended);
             // Without a client that waits, a drop ends the session, without an answer.
@@ -177,7 +178,7 @@ impl Holds {
         let all: Vec<_> = {
             let mut table = self.table();
             table.is_closed = true;
-            table.orders.values().cloned().collect()
+            table.holds.values().map(|it| it.orders.clone()).collect()
         };
         for orders in all {
             // It ends by itself.
@@ -216,117 +217,66 @@ impl Holds {
         to: Option<SessionId>,
     ) -> Option<Result<HandOver, Error>> {
         let (reply, answer) = oneshot::channel();
-        self.order(name, Order::HandOver(to, reply)).await?;
+        self.order(name, Order::HandOver((to, reply))).await?;
         answer.await.ok()
     }
 
+    /// Hands the leadership of an election over, for a program that is not the leader: the leader's one learns first
+    /// that it lapses, and the candidate leads when that program lets go or is certain no longer. `None` when no program
+    /// leads through this agent.
+    pub(crate) async fn depose(
+        &self,
+        election: &str,
+        to: Option<SessionId>,
+    ) -> Option<Result<HandOver, Error>> {
+        let leads = |it: &&Place| it.kind == Held::ELECTION && it.name == election;
+        let leads: Vec<_> = self.table().holds.values().filter(leads).cloned().collect();
+        let mut outcome = None;
+        // A former leader may not know yet that it leads no longer.
+        for place in leads {
+            let (reply, answer) = oneshot::channel();
+            if place.orders.send(Order::Yield((to, reply))).await.is_err() {
+                continue;
+            }
+            outcome = answer.await.ok().or(outcome);
+            if matches!(outcome, Some(Ok(HandOver::Done))) {
+                break;
+            }
+        }
+        outcome
+    }
+
+    /// The kind and the name of what a hold holds, for the audit.
+    pub(crate) fn names(&self, name: &str) -> Option<Names> {
+        Some(self.table().holds.get(&id_of(name)?)?.names())
+    }
+
     async fn order(&self, name: &str, order: Order) -> Option<()> {
-        let id = u64::from_str_radix(name, 16).ok()?;
-        let orders = self.table().orders.get(&id)?.clone();
+        let orders = self.table().holds.get(&id_of(name)?)?.orders.clone();
         orders.send(order).await.ok()
     }
 }
 
-/// The task of a hold.
-struct Keeper {
-    clock: Clock,
-    view: View,
-    ttl: Duration,
-    deadline: Instant,
-    /// It ends at that time, unless a request extends it.
-    by_requests: bool,
-    /// It ends when the other end of this channel is dropped.
-    closed: Option<oneshot::Receiver<()>>,
-    standing: watch::Sender<Standing>,
-    /// The agent leaves: it is held until this time at most, and no client counts on it any more.
-    ends: Option<Time>,
+impl Place {
+    fn names(&self) -> Names {
+        Names::from_iter([
+            ("kind".to_owned(), self.kind.into()),
+            ("name".to_owned(), audit::name(&self.name)),
+        ])
+    }
+
+    const fn end<'a>(&self, on: &'a Names, why: Reason) -> Event<'a> {
+        Event {
+            call: "end",
+            on,
+            status: None,
+            outcome: why.text(),
+        }
+    }
 }
 
-impl Keeper {
-    /// Keeps it until it ends. Returns what is held then, and the client that waits for its release.
-    async fn keep_to_its_end(
-        &mut self,
-        mut held: Held,
-        inbox: &mut mpsc::Receiver<Order>,
-    ) -> (Option<Held>, Option<oneshot::Sender<Result<(), Error>>>) {
-        loop {
-            match self.keep(held.session(), inbox).await {
-                End::Over => return (Some(held), None),
-                End::Release(reply) => return (Some(held), Some(reply)),
-                End::HandOver(to, reply) => {
-                    // The candidate may lead from now on.
-                    self.standing.send_replace(Standing::Lapsed);
-                    match held.hand_over(to, reply).await {
-                        Some(rest) => held = rest,
-                        None => return (None, None),
-                    }
-                }
-            }
-        }
-    }
-
-    /// Keeps it until it ends, or a client asks for more than a look.
-    async fn keep(&mut self, session: &Session, inbox: &mut mpsc::Receiver<Order>) -> End {
-        loop {
-            let is_held = *self.standing.borrow() == Standing::Held;
-            let may_revive = !is_held && self.ends.is_none();
-            let closes = async {
-                match &mut self.closed {
-                    // It is never sent: the other end is dropped.
-                    Some(closed) => drop(closed.await),
-                    None => core::future::pending().await,
-                }
-            };
-            let left = self.ends.map(|it| it.since(self.clock.now()));
-            let end = sleep(left.map_or(Duration::MAX, Duration::from));
-            tokio::select! {
-                order = inbox.recv() => match order {
-                    Some(Order::Show(reply)) => {
-                        self.refresh(session);
-                        // The client may have gone.
-                        reply.send(self.view.clone()).ok();
-                    }
-                    Some(Order::Extend(reply)) => {
-                        self.deadline = later(self.ttl);
-                        self.refresh(session);
-                        reply.send(self.view.clone()).ok();
-                    }
-                    Some(Order::Release(reply)) => return End::Release(reply),
-                    Some(Order::HandOver(to, reply)) => return End::HandOver(to, reply),
-                    Some(Order::End) => {
-                        self.ends = Some(session.until());
-                        self.standing.send_replace(Standing::Lapsed);
-                    }
-                    None => return End::Over,
-                },
-                () = session.lapsed(), if is_held => {
-                    self.standing.send_replace(Standing::Lapsed);
-                }
-                () = sleep(LOOKS), if may_revive => {
-                    if session.is_alive() {
-                        self.standing.send_replace(Standing::Held);
-                    }
-                }
-                _ended = session.ended() => return End::Over,
-                () = sleep_until(self.deadline), if self.by_requests => return End::Over,
-                () = closes => return End::Over,
-                () = end, if left.is_some() => return End::Over,
-            }
-        }
-    }
-
-    fn refresh(&mut self, session: &Session) {
-        let mut left = session.until().since(self.clock.now());
-        if self.by_requests {
-            // It ends earlier, unless a request extends it.
-            left = left.min(Span::from(
-                self.deadline
-                    .saturating_duration_since(later(Duration::ZERO)),
-            ));
-        }
-        self.view.is_held = session.is_alive() && self.ends.is_none();
-        self.view.alive_for_ms = if self.view.is_held { left.0 / 1_000 } else { 0 };
-    }
+fn id_of(name: &str) -> Option<u64> {
+    u64::from_str_radix(name, 16).ok()
 }
 
 fn view(id: u64, held: &Held, name: &str, ttl: Duration) -> View {
@@ -340,9 +290,4 @@ fn view(id: u64, held: &Held, name: &str, ttl: Duration) -> View {
         is_held: false,
         alive_for_ms: 0,
     }
-}
-
-#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
-fn later(ttl: Duration) -> Instant {
-    Instant::now() + ttl
 }

@@ -41,13 +41,17 @@
 )]
 
 pub mod api;
+mod audit;
 pub mod config;
 mod failure;
 pub mod growth;
 mod held;
 mod hold;
+mod keeper;
+mod lines;
 mod log;
 mod message;
+mod peers;
 pub mod reload;
 pub mod run;
 mod serve;

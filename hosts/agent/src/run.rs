@@ -20,11 +20,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::Failure;
-use crate::api::{Api, router};
+use crate::api::Api;
+use crate::audit::{self, Audit, Caller, Names};
 use crate::config::{Distances, Settings};
 use crate::growth::{self, Founders};
-use crate::log::Log;
-use crate::reload::{Source, reload};
+use crate::log::{Level, Log};
+use crate::reload::{Reloader, Source};
 use crate::serve::Bound;
 
 /// The address of the API unless another one is set.
@@ -52,7 +53,7 @@ pub fn run(source: Source) -> Result<(), Failure> {
     served
 }
 
-async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
+async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
     // Names may be looked up for long: a signal meanwhile is heeded afterwards.
     let mut hangup = signal(SignalKind::hangup()).map_err(Failure::Signal)?;
     let token = |path: &Option<PathBuf>| path.as_deref().map(read_token).transpose();
@@ -72,29 +73,39 @@ async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
     let page = Page::new(PAGE)?;
     let founders = Founders::new(&settings.founders, settings.failures.unwrap_or(1));
     let setup = setup(&settings, &founders).await?;
-    let log = Log::start().map_err(Failure::Runtime)?;
+    let log = Log::start(&settings.log.clone().unwrap_or_default())?;
+    let audit = Audit::start(&settings.audit.clone().unwrap_or_default(), &log)?;
     // Once the node has started, others may know of it, so it leaves properly.
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
-    let api = Api::new(node, founders.clone());
+    let reloader = Reloader::new(
+        (source.clone(), settings),
+        (node, founders.clone()),
+        (log.clone(), audit.clone()),
+    );
+    let api = Api::new(node, founders.clone()).with_operations(
+        audit.clone(),
+        log.clone(),
+        reloader.clone(),
+    );
     log.line(format!(
         "node {} listens at {}, its API is at {}",
         node.id(),
         node.address(),
         bound.addresses()
     ));
-    let _socket = bound.serve(access, router(api.clone(), page.clone()), &page)?;
+    let _socket = bound.serve(access, &api, &page)?;
     notify(&[NotifyState::Ready]);
     let grows = growth::grow(node, &founders, &log);
     let mut events = node.events_from_oldest();
     let reloads = async {
         while hangup.recv().await.is_some() {
-            reload(source, &mut settings, (node, &founders), &log).await;
+            reloader.reload_by("SIGHUP").await;
         }
         core::future::pending::<Infallible>().await
     };
-    tokio::select! {
+    let signal = tokio::select! {
         never = grows => match never {},
         never = reports_that_it_lives() => match never {},
         never = reloads => match never {},
@@ -106,10 +117,20 @@ async fn agent(source: &Source, mut settings: Settings) -> Result<(), Failure> {
             sleep(ANSWER).await;
             return Ok(());
         }
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    log.line("leaving the mesh; Ctrl-C again to exit at once".into());
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+    };
+    let leaves = audit::Event {
+        call: "leave",
+        on: &Names::new(),
+        status: None,
+        outcome: "begun",
+    };
+    audit.note(&Caller::signal(signal), leaves);
+    log.at(
+        Level::Notice,
+        "leaving the mesh; Ctrl-C again to exit at once",
+    );
     notify(&[NotifyState::Stopping]);
     let leaves = async {
         api.end_holds().await;
@@ -145,11 +166,13 @@ async fn follow(events: &mut Events, log: &Log) -> Failure {
     loop {
         match events.recv().await {
             Ok(observed) => {
-                if let Some(line) = line(&observed.event) {
-                    log.line(line);
+                if let Some((level, line)) = line(&observed.event) {
+                    log.at(level, line);
                 }
             }
-            Err(RecvError::Lagged { missed }) => log.line(format!("{missed} events were missed")),
+            Err(RecvError::Lagged { missed }) => {
+                log.at(Level::Warning, format!("{missed} events were missed"));
+            }
             Err(RecvError::Closed) => return Failure::Stopped,
         }
     }
@@ -159,24 +182,30 @@ async fn follow(events: &mut Events, log: &Log) -> Failure {
     clippy::wildcard_enum_match_arm,
     reason = "all other events, also later ones, are no news for an operator"
 )]
-fn line(event: &NodeEvent) -> Option<String> {
+fn line(event: &NodeEvent) -> Option<(Level, String)> {
     Some(match event {
-        NodeEvent::Membership(Event::Identified(me)) => format!("in the mesh as {me}"),
-        NodeEvent::Membership(Event::Changed(delta)) => match delta {
-            Delta::Joined(it) => format!("{it} joined"),
-            Delta::Suspected(it) => format!("{it} may have failed"),
-            Delta::Refuted(it) => format!("{it} is alive"),
-            Delta::Failed(it) => format!("{it} failed"),
-            Delta::Left(it) => format!("{it} left"),
-            Delta::Confirmed(it) => format!("{it} has ended for certain"),
-        },
-        NodeEvent::Site { generation } => {
-            format!("the nodes that hold maps changed {generation} times")
+        NodeEvent::Membership(Event::Identified(me)) => {
+            (Level::Notice, format!("in the mesh as {me}"))
         }
-        NodeEvent::OtherSite(why) => format!("{why}"),
-        NodeEvent::Unstored(why) => format!("the state is not stored: {why}"),
-        NodeEvent::Unsent(it) => format!("nothing is sent: {}", it.error),
-        NodeEvent::Twin(_) => "another process has the id of this node: give each its own".into(),
+        NodeEvent::Membership(Event::Changed(delta)) => match delta {
+            Delta::Joined(it) => (Level::Info, format!("{it} joined")),
+            Delta::Suspected(it) => (Level::Info, format!("{it} may have failed")),
+            Delta::Refuted(it) => (Level::Info, format!("{it} is alive")),
+            Delta::Failed(it) => (Level::Warning, format!("{it} failed")),
+            Delta::Left(it) => (Level::Info, format!("{it} left")),
+            Delta::Confirmed(it) => (Level::Info, format!("{it} has ended for certain")),
+        },
+        NodeEvent::Site { generation } => (
+            Level::Info,
+            format!("the nodes that hold maps changed {generation} times"),
+        ),
+        NodeEvent::OtherSite(why) => (Level::Error, format!("{why}")),
+        NodeEvent::Unstored(why) => (Level::Error, format!("the state is not stored: {why}")),
+        NodeEvent::Unsent(it) => (Level::Warning, format!("nothing is sent: {}", it.error)),
+        NodeEvent::Twin(_) => (
+            Level::Error,
+            "another process has the id of this node: give each its own".into(),
+        ),
         _ => return None,
     })
 }

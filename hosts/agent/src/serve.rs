@@ -10,11 +10,14 @@ use axum::Router;
 use rustix::fs::Mode;
 use rustix::net::sockopt;
 use rustix::process::umask;
-use selvedge_http::{Access, Page, Server, ServerError, accept, converse};
+use selvedge_http::{Access, Page, Server, ServerError, accept, converse, converse_as};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
 use crate::Failure;
-use crate::api::guarded;
+use crate::api::{Api, served};
+use crate::audit::By;
+use crate::peers::Connection;
 
 /// The most connections of each of the two; others wait.
 const CONNECTIONS: usize = 2_048;
@@ -70,16 +73,18 @@ impl Bound {
     pub(crate) fn serve(
         self,
         access: Access,
-        router: Router,
+        api: &Api,
         page: &Page,
     ) -> Result<Option<Socket>, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(Failure::Runtime)?;
-        let over_tcp = guarded(router.clone(), access, page);
+        let over_tcp = served(api, access, page);
         // Who may open the socket needs no token.
-        let over_unix = guarded(router, Access::default(), page);
+        let over_unix = served(api, Access::default(), page);
+        let peers = api.peers().clone();
+        let peers_of_unix = peers.clone();
         let tcp = self.tcp.map(Server::into_listener);
         let (unix, socket) = self.unix.unzip();
         let serves = async move {
@@ -89,7 +94,9 @@ impl Bound {
                 let converse = move |stream: TcpStream| {
                     // Without these options it ends later.
                     ends_with_its_peer(&stream).ok();
-                    converse(stream, over_tcp.clone(), IDLE)
+                    let address = stream.peer_addr().ok();
+                    let by = address.map(|address| By::Address { address });
+                    talk(stream, by, over_tcp.clone(), peers.enter(by))
                 };
                 accept::serve(listener, CONNECTIONS, converse)
                     .await
@@ -98,7 +105,13 @@ impl Bound {
             let unix = async {
                 let Some(unix) = unix else { return Ok(()) };
                 let listener = tokio::net::UnixListener::from_std(unix)?;
-                let converse = move |stream| converse(stream, over_unix.clone(), IDLE);
+                let converse = move |stream: tokio::net::UnixStream| {
+                    let by = stream.peer_cred().ok().map(|it| By::Process {
+                        uid: it.uid(),
+                        pid: it.pid(),
+                    });
+                    talk(stream, by, over_unix.clone(), peers_of_unix.enter(by))
+                };
                 accept::serve(listener, CONNECTIONS, converse)
                     .await
                     .map(drop)
@@ -110,6 +123,22 @@ impl Bound {
             .spawn(move || runtime.block_on(serves).err())
             .map_err(ServerError::Thread)?;
         Ok(socket)
+    }
+}
+
+/// Serves a connection, unless its peer has too many: then it is closed.
+async fn talk(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    by: Option<By>,
+    router: Router,
+    place: Option<Connection>,
+) {
+    let Some(_place) = place else {
+        return;
+    };
+    match by {
+        Some(by) => converse_as(by, stream, router, IDLE).await,
+        None => converse(stream, router, IDLE).await,
     }
 }
 

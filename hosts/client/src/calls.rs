@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::agent::{Call, parse};
 use crate::{
     Agent, Candidate, Elected, Error, Events, Hold, Info, Instance, Leader, LockPlace, Member,
-    MeshEvent, Value,
+    MeshEvent, Reloaded, Value,
 };
 
 /// The mesh. Each call has the errors of [`Error`]; a documented one is particular to it.
@@ -43,6 +43,11 @@ impl Agent {
     /// Lets the agent leave the mesh and end.
     pub async fn leave(&self) -> Result<(), Error> {
         self.call(Method::POST, &["leave"]).done().await
+    }
+
+    /// Has the agent read its settings again, as SIGHUP does.
+    pub async fn reload(&self) -> Result<Reloaded, Error> {
+        self.call(Method::POST, &["reload"]).value().await
     }
 
     /// Reports that a member has failed for certain: it is not asked any more.
@@ -144,6 +149,17 @@ impl Agent {
         let call = self.call(Method::POST, &["elections", election]);
         let call = call.query("priority", priority);
         call.body(value).hold(ttl).await
+    }
+
+    /// Hands the leadership of an election over, for a program that is not the leader: to the candidate with this
+    /// session, or to the first one. The leader's program learns first that its hold lapses; the candidate leads when that
+    /// program has let go, or is certain to lead no longer. The agent has to be the leader's one.
+    ///
+    /// [`Kind::Mismatch`](crate::Kind::Mismatch) when no such candidate waits: the leader leads on;
+    /// [`Kind::NotFound`](crate::Kind::NotFound) when no program leads through this agent.
+    pub async fn hand_over_election(&self, election: &str, to: Option<&str>) -> Result<(), Error> {
+        let call = self.call(Method::POST, &["elections", election, "hand-over"]);
+        call.maybe("to", to).done().await
     }
 
     /// Returns the candidates that wait, in the order in which they lead.

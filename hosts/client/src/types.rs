@@ -48,6 +48,43 @@ pub struct Member {
     pub tags: BTreeMap<String, String>,
 }
 
+/// The outcome of [`Agent::reload`](crate::Agent::reload).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The parts of the settings that can change while an agent runs.
+    pub parts: Vec<Part>,
+    /// The names of the settings that differ from those in force, and that the next start reads.
+    #[serde(default)]
+    pub at_next_start: Vec<String>,
+}
+
+/// A part of the settings of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Its name: `settings`, `keys`, `tags`, `log` or `audit`; later versions may have others.
+    pub part: String,
+    /// The outcome for it.
+    pub outcome: PartOutcome,
+    /// The outcome for people.
+    pub detail: String,
+}
+
+/// The outcome for a part of the settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum PartOutcome {
+    /// It was read, and is in force.
+    Applied,
+    /// There is nothing to change.
+    Unchanged,
+    /// It stays as it was.
+    Failed,
+    /// An outcome that a later version of the API has.
+    #[serde(other)]
+    Other,
+}
+
 /// The state of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -33,6 +33,33 @@ pub struct Access {
     pub readers: Option<Token>,
 }
 
+/// The right of a client, by the token that it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// No token is asked for.
+    Open,
+    /// It may do all.
+    Full,
+    /// It may read alone.
+    Reader,
+    /// Its token is missing or wrong.
+    Stranger,
+}
+
+impl Access {
+    /// The role of the client of this request.
+    #[must_use]
+    pub fn role(&self, uri: &Uri, headers: &HeaderMap) -> Role {
+        let gives = |it: &Token| has_token(it, uri, headers);
+        match (&self.token, &self.readers) {
+            (None, _) => Role::Open,
+            (Some(token), _) if gives(token) => Role::Full,
+            (Some(_), Some(readers)) if gives(readers) => Role::Reader,
+            (Some(_), _) => Role::Stranger,
+        }
+    }
+}
+
 impl From<Option<Token>> for Access {
     fn from(token: Option<Token>) -> Self {
         let readers = None;
@@ -125,27 +152,25 @@ pub(crate) fn refusal(
         let why = format!("the address has {len} bytes, {URI_MAX} are read: shorten it");
         return Some(Refused::new(StatusCode::URI_TOO_LONG, why));
     }
-    let is_reader = |it: &Token| has_token(it, uri, headers);
-    let is_reader = access.readers.as_ref().is_some_and(is_reader);
-    match &access.token {
-        Some(token) if is_reader && !method.is_safe() && !has_token(token, uri, headers) => {
+    match access.role(uri, headers) {
+        Role::Reader if !method.is_safe() => {
             forbidden("this token reads alone: give the token of clients that may change something")
         }
-        Some(token) if !is_reader && !has_token(token, uri, headers) => {
+        Role::Stranger => {
             let why = "give the token of this page: /?token=TOKEN, or \
                        the header `Authorization: Bearer TOKEN`";
             Some(Refused::new(StatusCode::UNAUTHORIZED, why))
         }
         // A page of another site may have its own name lead here: the name in the request reveals it.
-        None if !is_local(headers) => forbidden(
+        Role::Open if !is_local(headers) => forbidden(
             "without a token this page is at a loopback address alone: \
              open http://127.0.0.1 or http://localhost with its port",
         ),
         // A form on such a page posts here without a question; its origin reveals it.
-        Some(_) | None if !method.is_safe() && !is_own(headers) => forbidden(
+        Role::Open | Role::Full if !method.is_safe() && !is_own(headers) => forbidden(
             "this was sent by the page of another site: send it from this page, or from a program",
         ),
-        Some(_) | None => None,
+        Role::Open | Role::Full | Role::Reader => None,
     }
 }
 

@@ -37,8 +37,8 @@ mod serve;
 #[cfg(feature = "page")]
 pub use self::events::{Events, Json, LISTENERS};
 #[cfg(feature = "page")]
-pub use self::guard::{Access, Refused, Token, TokenError};
+pub use self::guard::{Access, Refused, Role, Token, TokenError};
 #[cfg(feature = "page")]
 pub use self::page::{NoChance, Page};
 #[cfg(feature = "page")]
-pub use self::serve::{IDLE, Server, ServerError, converse, guarded, guarded_with};
+pub use self::serve::{IDLE, Server, ServerError, converse, converse_as, guarded, guarded_with};

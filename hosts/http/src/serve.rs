@@ -12,6 +12,8 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
+use hyper::body::Incoming;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
@@ -148,14 +150,26 @@ pub async fn converse(
     router: Router,
     idle: Duration,
 ) {
+    converse_as((), stream, router, idle).await;
+}
+
+/// Does as [`converse`]. Each request has `client` among its extensions.
+pub async fn converse_as<C: Clone + Send + Sync + 'static>(
+    client: C,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
+    router: Router,
+    idle: Duration,
+) {
+    let service = TowerToHyperService::new(router);
+    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(client.clone());
+        service.call(request)
+    });
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_buf_size(HEAD_MAX)
-        .serve_connection(
-            TokioIo::new(Patience::new(stream, idle)),
-            TowerToHyperService::new(router),
-        );
+        .serve_connection(TokioIo::new(Patience::new(stream, idle)), service);
     // A broken connection is the client's concern.
     connection.await.ok();
 }

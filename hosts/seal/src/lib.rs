@@ -151,7 +151,9 @@ impl Epoch {
     pub fn at(since_1970: u64, former: Option<Self>) -> Result<Self, getrandom::Error> {
         let random = getrandom::u64()?;
         let now = Self::new(since_1970, random);
-        let later = former.filter(|it| *it >= now).and_then(|it| it.next(random));
+        let later = former
+            .filter(|it| *it >= now)
+            .and_then(|it| it.next(random));
         Ok(later.unwrap_or(now))
     }
 

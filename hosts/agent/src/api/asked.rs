@@ -1,5 +1,6 @@
 //! The settings of a request: its query, its body, and the time that it waits.
 
+use core::convert::Infallible;
 use core::time::Duration;
 
 use axum::body::Bytes;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, timeout};
 
 use super::BODY_MAX;
 use super::refusal::{Kind, Refusal};
+use crate::audit::Caller;
 
 /// The time that a request waits for the mesh unless it gives one.
 const WAIT: Duration = Duration::from_secs(10);
@@ -54,6 +56,27 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Part<T>
         let wrong = |it: &str| Refusal::bad(format!("the path is wrong: {it}"));
         path.map(|Path(it)| Self(it))
             .map_err(|it| wrong(&it.body_text()))
+    }
+}
+
+/// The client of a request for a hold.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) caller: Caller,
+    /// The hold is to live as long as its connection.
+    pub(crate) wants_events: bool,
+}
+
+impl<S: Sync> FromRequestParts<S> for Client {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let wants_events = wants_events(&parts.headers);
+        let caller = Caller::from_request_parts(parts, state).await?;
+        Ok(Self {
+            caller,
+            wants_events,
+        })
     }
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 use super::answer::{Answer, Value, event, json};
-use super::asked::{Asked, Body, Part, Ttl, Wait, session_id, wants_events};
+use super::asked::{Asked, Body, Client, Part, Ttl, Wait, session_id, wants_events};
 use super::holds::{COMMENTS, no_hold, taken};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
@@ -55,6 +55,22 @@ impl Api {
         PriorityElection::new(self.recipe("elections"), name, ttl)
     }
 
+    /// The refusal of a client whose leader is not here.
+    async fn leads_elsewhere(&self, name: &str, wait: Wait) -> Result<Refusal, Refusal> {
+        let election = self.election(name, TTL_MIN);
+        let leader = async { election.observe().await?.next().await };
+        let by = wait.of(leader).await?.and_then(|it| it.session);
+        let why = match by.map(|it| it.by.id) {
+            Some(id) if id != self.node.id() => format!(
+                "the program that leads {name:?} uses the agent of the member {id}: ask that one"
+            ),
+            Some(_) | None => {
+                format!("no program leads {name:?} through an agent: see who leads, and ask again")
+            }
+        };
+        Ok(Refusal::new(Kind::NotFound, why))
+    }
+
     fn leading(&self, entry: &Entry) -> Leader {
         let token = Token {
             map: self.recipe("elections").group(),
@@ -86,14 +102,14 @@ pub(super) async fn campaign(
         ttl,
         wait,
     }): Asked<AsksPlace>,
-    headers: HeaderMap,
+    client: Client,
     Body(value): Body,
 ) -> Answer {
     let election = api.election(&name, ttl.span()?);
     let leads = wait.above_zero()?.over(election.campaign(priority, &value));
     let leads = api.latencies.of_wait("election", leads).await?;
     let leads = leads.ok_or_else(|| taken("the place of the leader of", &name))?;
-    api.hold(Held::Election(election, leads), &name, ttl, &headers)
+    api.hold(Held::Election(election, leads), &name, ttl, client)
 }
 
 pub(super) async fn observe(
@@ -151,16 +167,44 @@ pub(super) async fn hand_over(
     let to = to.as_deref().map(session_id).transpose()?;
     let handed = async { Ok(api.holds.hand_over(&hold, to).await) };
     let handed = wait.above_zero()?.of(handed).await?;
-    let why = match handed.ok_or_else(|| no_hold(&hold))?? {
-        HandOver::Done => return json(&serde_json::Map::new()),
-        HandOver::NoCandidate => {
-            "no such candidate waits, so the leader leads on: see the candidates"
+    handed_over(handed.ok_or_else(|| no_hold(&hold))??)
+}
+
+fn handed_over(outcome: HandOver) -> Answer {
+    match outcome {
+        HandOver::Done => json(&serde_json::Map::new()),
+        HandOver::NoCandidate => Err(no_candidate()),
+        HandOver::NoElection => Err(Refusal::bad(
+            "this hold has no candidates: release it, or give the hold of a leader",
+        )),
+    }
+}
+
+fn no_candidate() -> Refusal {
+    let why = "no such candidate waits, so the leader leads on: see the candidates";
+    Refusal::new(Kind::Mismatch, why)
+}
+
+/// Hands the leadership over for a program that is not the leader.
+pub(super) async fn depose(
+    State(api): State<Api>,
+    Part(name): Part<String>,
+    Asked(AsksHandOver { to, wait }): Asked<AsksHandOver>,
+) -> Answer {
+    let to = to.as_deref().map(session_id).transpose()?;
+    let wait = wait.above_zero()?;
+    let deposed = async {
+        let election = api.election(&name, TTL_MIN);
+        let candidates = election.candidates().await?;
+        let is_meant = |it: &Candidate| to.is_none_or(|to| it.session() == Some(to));
+        // The leader is not disturbed in vain.
+        if !candidates.iter().any(is_meant) {
+            return Ok(Some(Ok(HandOver::NoCandidate)));
         }
-        HandOver::NoElection => {
-            return Err(Refusal::bad(
-                "this hold has no candidates: release it, or give the hold of a leader",
-            ));
-        }
+        Ok(api.holds.depose(&name, to).await)
     };
-    Err(Refusal::new(Kind::Mismatch, why))
+    match wait.of(deposed).await? {
+        Some(outcome) => handed_over(outcome?),
+        None => Err(api.leads_elsewhere(&name, wait).await?),
+    }
 }

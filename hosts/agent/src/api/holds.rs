@@ -4,7 +4,6 @@ use core::convert::Infallible;
 use core::time::Duration;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::IntoResponse as _;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
@@ -17,7 +16,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::Api;
 use super::answer::{Answer, event, json};
-use super::asked::{Asked, Body, Part, Ttl, Wait, wants_events};
+use super::asked::{Asked, Body, Client, Part, Ttl, Wait};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
 use crate::held::Held;
@@ -42,15 +41,19 @@ impl Api {
     }
 
     /// The answer with a hold, for a client that extends it or keeps its connection.
-    pub(super) fn hold(&self, held: Held, name: &str, ttl: Ttl, headers: &HeaderMap) -> Answer {
+    pub(super) fn hold(&self, held: Held, name: &str, ttl: Ttl, client: Client) -> Answer {
+        let Client {
+            caller,
+            wants_events,
+        } = client;
         let kept = |life| {
-            let kept = self.holds.keep(held, name, ttl.duration(), life);
+            let kept = self.holds.keep(held, name, ttl.duration(), (caller, life));
             kept.map_err(|it| match it {
                 NoHold::Full => Refusal::new(Kind::Full, it),
                 NoHold::Leaving | NoHold::NoChance => Refusal::new(Kind::Unavailable, it),
             })
         };
-        if !wants_events(headers) {
+        if !wants_events {
             return json(&kept(Life::Requests)?.0);
         }
         let (connection, closed) = oneshot::channel();
@@ -98,10 +101,10 @@ pub(super) async fn session(
     State(api): State<Api>,
     Part(map): Part<String>,
     Asked(Asks { ttl, wait }): Asked<Asks>,
-    headers: HeaderMap,
+    client: Client,
 ) -> Answer {
     let session = wait.of(api.node.map(&map).session(ttl.span()?)).await?;
-    api.hold(Held::Session(session), &map, ttl, &headers)
+    api.hold(Held::Session(session), &map, ttl, client)
 }
 
 /// The refusal of a client that has waited for its turn.
@@ -124,13 +127,13 @@ pub(super) async fn semaphore(
     State(api): State<Api>,
     Part(name): Part<String>,
     Asked(AsksPermit { permits, ttl, wait }): Asked<AsksPermit>,
-    headers: HeaderMap,
+    client: Client,
 ) -> Answer {
     let semaphore = Semaphore::new(api.recipe("semaphores"), &name, permits, ttl.span()?);
     let permit = wait.above_zero()?.over(semaphore.acquire());
     let permit = api.latencies.of_wait("semaphore", permit).await?;
     let permit = permit.ok_or_else(|| taken("the semaphore", &name))?;
-    api.hold(Held::Semaphore(permit), &name, ttl, &headers)
+    api.hold(Held::Semaphore(permit), &name, ttl, client)
 }
 
 #[derive(Deserialize)]
@@ -147,7 +150,7 @@ pub(super) async fn register(
     State(api): State<Api>,
     Part(service): Part<String>,
     Asked(asked): Asked<AsksListing>,
-    headers: HeaderMap,
+    client: Client,
     Body(address): Body,
 ) -> Answer {
     let Ok(address) = core::str::from_utf8(&address) else {
@@ -165,7 +168,7 @@ pub(super) async fn register(
     let registry = Registry::new(api.recipe("services"));
     let listed = registry.register(&service, instance, address, asked.ttl.span()?);
     let listed = asked.wait.of(listed).await?;
-    api.hold(Held::Service(listed), &service, asked.ttl, &headers)
+    api.hold(Held::Service(listed), &service, asked.ttl, client)
 }
 
 #[derive(Deserialize)]
@@ -182,7 +185,7 @@ pub(super) async fn enter(
     State(api): State<Api>,
     Part(name): Part<String>,
     Asked(AsksEntry { number, ttl, wait }): Asked<AsksEntry>,
-    headers: HeaderMap,
+    client: Client,
 ) -> Answer {
     let barrier = Barrier::new(api.recipe("barriers"), &name, number, ttl.span()?);
     let inside = wait.above_zero()?.over(barrier.enter());
@@ -192,7 +195,7 @@ pub(super) async fn enter(
         );
         return Err(Refusal::new(Kind::Timeout, why));
     };
-    api.hold(Held::Barrier(inside), &name, ttl, &headers)
+    api.hold(Held::Barrier(inside), &name, ttl, client)
 }
 
 pub(super) fn no_hold(name: &str) -> Refusal {

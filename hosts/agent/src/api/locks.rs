@@ -1,14 +1,13 @@
 //! Locks: of one name or of several, alone or shared.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use selvedge_udp::recipes::lock::{Lock, LockPlace};
 use selvedge_udp::selvedge::groups::store::TTL_MIN;
 use serde::{Deserialize, Serialize};
 
 use super::Api;
 use super::answer::{Answer, json};
-use super::asked::{Asked, Body, Part, Ttl, Wait, from_json};
+use super::asked::{Asked, Body, Client, Part, Ttl, Wait, from_json};
 use super::holds::taken;
 use super::maps::Waits;
 use super::refusal::Refusal;
@@ -36,15 +35,15 @@ pub(super) async fn lock(
     State(api): State<Api>,
     Part(name): Part<String>,
     Asked(asked): Asked<AsksLock>,
-    headers: HeaderMap,
+    client: Client,
 ) -> Answer {
-    take(&api, &[&name], asked, &headers).await
+    take(&api, &[&name], asked, client).await
 }
 
 pub(super) async fn lock_all(
     State(api): State<Api>,
     Asked(asked): Asked<AsksLock>,
-    headers: HeaderMap,
+    client: Client,
     Body(body): Body,
 ) -> Answer {
     let Names { names } = from_json(&body)?;
@@ -52,10 +51,11 @@ pub(super) async fn lock_all(
         return Err(Refusal::bad("a lock of no name: give one or more in names"));
     }
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    take(&api, &names, asked, &headers).await
+    client.caller.notes("names", names.iter().copied());
+    take(&api, &names, asked, client).await
 }
 
-async fn take(api: &Api, names: &[&str], asked: AsksLock, headers: &HeaderMap) -> Answer {
+async fn take(api: &Api, names: &[&str], asked: AsksLock, client: Client) -> Answer {
     let AsksLock { shared, ttl, wait } = asked;
     let lock = Lock::all(api.recipe("locks"), names, ttl.span()?);
     let guard = async {
@@ -76,7 +76,7 @@ async fn take(api: &Api, names: &[&str], asked: AsksLock, headers: &HeaderMap) -
         true => Held::SharedLock(guard),
         false => Held::Lock(guard),
     };
-    api.hold(held, &name, ttl, headers)
+    api.hold(held, &name, ttl, client)
 }
 
 #[derive(Serialize)]

@@ -163,6 +163,17 @@ pub(super) async fn add(
     api.change(later, wait).await
 }
 
+pub(super) async fn reload(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
+    let Some(reloader) = api.reloader.clone() else {
+        let why = "this agent has no settings to read again: start another one";
+        return Err(Refusal::new(Kind::Unavailable, why));
+    };
+    // It goes on also if this request is over before.
+    let reloads = tokio::spawn(async move { reloader.reload().await });
+    let reloaded = wait.of(async { reloads.await.map_err(|_| Error::Unanswered) });
+    json(&reloaded.await?)
+}
+
 pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
     api.is_leaving.store(true, Ordering::Relaxed);
     let leaving = api.clone();

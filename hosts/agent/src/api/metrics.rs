@@ -9,6 +9,9 @@
 //! | `selvedge_nodes` | nodes that hold maps |
 //! | `selvedge_datagrams_total` | datagrams, by `way`: `sent`, `received`, `refused` (dropped for any reason) |
 //! | `selvedge_bytes_total` | bytes of datagrams, by `way` |
+//! | `selvedge_audit_lines_total` | lines of the audit, by `outcome`: `written`, `lost` |
+//! | `selvedge_log_lines_lost_total` | lines of the log that found no room, or could not be written |
+//! | `selvedge_connections_refused_total` | connections that were closed because their peer had too many |
 //! | `selvedge_change_seconds` | histogram of the times to decide a change of a map: an entry, a transaction, an item that is pushed, a summand |
 //! | `selvedge_wait_seconds` | histogram of the times until a client had what it waited for, by `kind`: `lock`, `semaphore`, `election`, `barrier` |
 
@@ -19,6 +22,7 @@ use axum::response::{IntoResponse as _, Response};
 use selvedge_udp::selvedge::membership::Status;
 
 use super::Api;
+use crate::log::Log;
 
 /// The format of the text.
 const TYPE: [(&str, &str); 1] = [("content-type", "text/plain; version=0.0.4; charset=utf-8")];
@@ -108,6 +112,32 @@ fn text(api: &Api) -> Result<String, fmt::Error> {
         "counter",
         "Bytes of datagrams",
         &bytes,
+    )?;
+    let (written, lost) = api.audit.counts();
+    let audit = [
+        ("{outcome=\"written\"}", written),
+        ("{outcome=\"lost\"}", lost),
+    ];
+    write(
+        &mut text,
+        "audit_lines_total",
+        "counter",
+        "Lines of the audit",
+        &audit,
+    )?;
+    write(
+        &mut text,
+        "log_lines_lost_total",
+        "counter",
+        "Lines of the log that were not written",
+        &one(api.log.as_ref().map_or(0, Log::lost)),
+    )?;
+    write(
+        &mut text,
+        "connections_refused_total",
+        "counter",
+        "Connections beyond the limit of their peer",
+        &one(api.peers.refused()),
     )?;
     api.latencies.write(&mut text)?;
     Ok(text)

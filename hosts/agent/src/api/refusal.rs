@@ -14,7 +14,7 @@ use super::answer::json_with;
 
 /// The kind of a refusal, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(into = "&'static str")]
 pub(crate) enum Kind {
     /// The request has no meaning.
     BadRequest,
@@ -64,7 +64,30 @@ impl Refusal {
     }
 }
 
+impl From<Kind> for &'static str {
+    fn from(kind: Kind) -> Self {
+        kind.text()
+    }
+}
+
 impl Kind {
+    /// Its name in answers.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::BadRequest => "bad_request",
+            Self::NotFound => "not_found",
+            Self::NoPath => "no_path",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+            Self::Timeout => "timeout",
+            Self::Mismatch => "mismatch",
+            Self::SessionOver => "session_over",
+            Self::TooLarge => "too_large",
+            Self::Unavailable => "unavailable",
+            Self::Full => "full",
+        }
+    }
+
     const fn status(self) -> StatusCode {
         match self {
             Self::BadRequest => StatusCode::BAD_REQUEST,
@@ -89,13 +112,20 @@ pub(crate) fn of_guard(refused: Refused) -> Response {
         StatusCode::URI_TOO_LONG => Kind::TooLarge,
         _ => Kind::Forbidden,
     };
-    json_with(status, &Body { error: &why, kind })
+    response(status, &Body { error: &why, kind })
+}
+
+/// The response of a refusal, with its kind for the audit.
+fn response(status: StatusCode, body: &Body<'_>) -> Response {
+    let mut response = json_with(status, body);
+    response.extensions_mut().insert(body.kind);
+    response
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let Self { kind, error } = &self;
-        json_with(kind.status(), &Body { error, kind: *kind })
+        response(kind.status(), &Body { error, kind: *kind })
     }
 }
 

@@ -9,6 +9,7 @@ use super::answer::{Answer, Value};
 use super::asked::{Asked, Body, Part, from_json, session_id};
 use super::maps::{Waits, expected, stored};
 use super::refusal::Refusal;
+use crate::audit::Caller;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,6 +61,15 @@ struct Remove {
 }
 
 impl Step {
+    /// The key that it changes, or the prefix of a new one.
+    fn key(&self) -> &str {
+        match self {
+            Self::Put(it) => &it.key,
+            Self::Append(it) => &it.prefix,
+            Self::Remove(it) => &it.key,
+        }
+    }
+
     fn action(self) -> Result<Action, Refusal> {
         let owner = |it: Option<String>| -> Result<Option<Owner>, Refusal> {
             let session = it.as_deref().map(session_id).transpose()?;
@@ -92,9 +102,12 @@ pub(super) async fn transact(
     State(api): State<Api>,
     Part(map): Part<String>,
     Asked(Waits { wait }): Asked<Waits>,
+    caller: Caller,
     Body(body): Body,
 ) -> Answer {
     let body: Steps = from_json(&body)?;
+    let steps = body.then.iter().chain(&body.otherwise);
+    caller.notes("keys", steps.map(Step::key));
     let compare = body.when.into_iter().map(|it| Compare {
         key: it.key,
         expected: expected(Some(it.version)),

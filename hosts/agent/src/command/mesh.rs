@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use selvedge_client::{Agent, Leader, Member, MeshEvent};
+use selvedge_client::{Agent, Leader, Member, MeshEvent, Part, PartOutcome};
 
 use super::{Ask, Failure, output};
 
@@ -31,6 +31,13 @@ pub(crate) struct Monitor {
 
 #[derive(Debug, Args)]
 pub(crate) struct Leave {}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reload {
+    /// Print the outcome as one line of JSON
+    #[arg(long)]
+    json: bool,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct Confirm {
@@ -146,6 +153,28 @@ impl Ask for Leave {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
         agent.leave().await?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Ask for Reload {
+    async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
+        let reloaded = agent.reload().await?;
+        if self.json {
+            output::json(&reloaded)?;
+        } else {
+            for part in &reloaded.parts {
+                output::line(&part.detail)?;
+            }
+            if !reloaded.at_next_start.is_empty() {
+                let names = reloaded.at_next_start.join(", ");
+                output::line(&format!("at the next start: {names}"))?;
+            }
+        }
+        let failed = |it: &Part| it.outcome == PartOutcome::Failed;
+        Ok(match reloaded.parts.iter().any(failed) {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
     }
 }
 

@@ -37,6 +37,14 @@ pub(crate) struct Candidates {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct HandOver {
+    election: String,
+    /// The candidate: the number of its member, or its session as `candidates` prints it; the first one without it
+    #[arg(long, value_name = "MEMBER|SESSION")]
+    to: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Queue {
     #[command(subcommand)]
     request: QueueRequest,
@@ -138,6 +146,26 @@ impl Ask for Candidates {
                 output::table(["PRIORITY", "SESSION", "VALUE"], rows)?;
             }
         }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Ask for HandOver {
+    async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
+        let Self { election, to } = self;
+        let session = match to {
+            // The first one of that member.
+            Some(member) if member.parse::<u64>().is_ok() => {
+                let start = format!("{member}.");
+                let candidates = agent.candidates(&election).await?.into_iter();
+                let mut sessions = candidates.filter_map(|it| it.session);
+                let found = sessions.find(|it| it.starts_with(&start));
+                Some(found.ok_or(Failure::NoCandidate(member))?)
+            }
+            to => to,
+        };
+        let handed = agent.hand_over_election(&election, session.as_deref());
+        handed.await?;
         Ok(ExitCode::SUCCESS)
     }
 }

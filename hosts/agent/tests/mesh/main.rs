@@ -16,6 +16,7 @@ mod calls;
 mod holds;
 mod locks;
 mod members;
+mod operations;
 mod refusals;
 mod scripts;
 

@@ -1,0 +1,177 @@
+//! Lines that are written on a thread of their own: a reader or a disk that stalls delays nothing.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// The most lines that wait.
+const LINES: usize = 1_024;
+/// The mode of a new file: its user writes, and its group reads.
+const MODE: u32 = 0o640;
+
+/// The place to which lines are written.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    Stdout,
+    Stderr,
+    File(Appended),
+}
+
+/// A file to which lines are appended.
+#[derive(Debug)]
+pub(crate) struct Appended {
+    path: PathBuf,
+    file: File,
+    /// The last write failed, and may have left a part of its line.
+    is_torn: bool,
+}
+
+/// Writes lines in their order. Lines that find no room are lost, and counted.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    orders: SyncSender<Order>,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug)]
+enum Order {
+    Line(String),
+    /// Open the file anew.
+    Reopen(oneshot::Sender<io::Result<()>>),
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    written: AtomicU64,
+    lost: AtomicU64,
+}
+
+impl Appended {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let (path, file) = (path.to_owned(), open(path)?);
+        let is_torn = false;
+        Ok(Self {
+            path,
+            file,
+            is_torn,
+        })
+    }
+
+    /// Opens the file of this path anew. When that fails, the former one stays in use.
+    fn reopen(&mut self) -> io::Result<()> {
+        self.file = open(&self.path)?;
+        self.is_torn = false;
+        Ok(())
+    }
+
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let start = if self.is_torn { "\n" } else { "" };
+        let written = self.file.write_all(format!("{start}{line}\n").as_bytes());
+        self.is_torn = written.is_err();
+        written
+    }
+}
+
+impl Sink {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        match self {
+            Self::Stdout => writeln!(io::stdout(), "{line}"),
+            Self::Stderr => writeln!(io::stderr(), "{line}"),
+            Self::File(file) => file.write(line),
+        }
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        match self {
+            Self::Stdout | Self::Stderr => Ok(()),
+            Self::File(file) => file.reopen(),
+        }
+    }
+}
+
+impl Lines {
+    /// Starts the thread. `report` gets the first error of a row of failed writes, and `None` at the end of the row.
+    ///
+    /// # Errors
+    /// When the thread does not start.
+    pub(crate) fn start(
+        name: &str,
+        mut sink: Sink,
+        report: impl Fn(Option<io::Error>) + Send + 'static,
+    ) -> io::Result<Self> {
+        let (orders, waiting) = sync_channel(LINES);
+        let counts = Arc::<Counts>::default();
+        let lines = Self {
+            orders,
+            counts: Arc::clone(&counts),
+        };
+        thread::Builder::new().name(name.into()).spawn(move || {
+            let mut fails = false;
+            for order in waiting {
+                let line = match order {
+                    Order::Line(line) => line,
+                    Order::Reopen(reply) => {
+                        // The caller may have gone.
+                        reply.send(sink.reopen()).ok();
+                        continue;
+                    }
+                };
+                match sink.write(&line) {
+                    Ok(()) => {
+                        counts.written.fetch_add(1, Ordering::Relaxed);
+                        if core::mem::take(&mut fails) {
+                            report(None);
+                        }
+                    }
+                    Err(error) => {
+                        counts.lost.fetch_add(1, Ordering::Relaxed);
+                        if !core::mem::replace(&mut fails, true) {
+                            report(Some(error));
+                        }
+                    }
+                }
+            }
+        })?;
+        Ok(lines)
+    }
+
+    /// Has a line written. Returns false, and counts it as lost, if there is no room.
+    pub(crate) fn write(&self, line: String) -> bool {
+        let has_room = self.orders.try_send(Order::Line(line)).is_ok();
+        if !has_room {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        has_room
+    }
+
+    /// Opens the file anew. The former one stays in use after an error.
+    pub(crate) async fn reopen(&self) -> io::Result<()> {
+        let (reply, answer) = oneshot::channel();
+        let stalls = || io::Error::other("it is not written now: see whether its disk stalls");
+        if self.orders.try_send(Order::Reopen(reply)).is_err() {
+            return Err(stalls());
+        }
+        answer.await.unwrap_or_else(|_| Err(stalls()))
+    }
+
+    /// The numbers of written and of lost lines.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let Counts { written, lost } = &*self.counts;
+        (
+            written.load(Ordering::Relaxed),
+            lost.load(Ordering::Relaxed),
+        )
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(MODE).open(path)
+}

@@ -1,0 +1,505 @@
+//! The work of operators: the audit, the log, settings that are read again, and other leaders.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use selvedge_client::{Agent, Kind, PartOutcome, Reloaded, Step, Transaction};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::{LONG, Mesh, TTL, curl, soon, until};
+
+const ALONE: [&str; 4] = ["--founders", "1", "--failures", "0"];
+
+/// A mesh of one agent with these arguments.
+async fn alone(mesh: &mut Mesh, more: &[&str]) {
+    mesh.add(1, &[&ALONE[..], more].concat()).await;
+    mesh.meet(1).await;
+}
+
+fn path(mesh: &Mesh, name: &str) -> (PathBuf, String) {
+    let path = mesh.dir.join(name);
+    let text = path.display().to_string();
+    (path, text)
+}
+
+/// The lines of an audit, without their times and without the caller.
+fn audited(path: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().map(|it| {
+        let mut line: Value = serde_json::from_str(it).unwrap();
+        let fields = line.as_object_mut().unwrap();
+        assert!(
+            fields
+                .remove("time")
+                .unwrap()
+                .as_str()
+                .unwrap()
+                .ends_with('Z')
+        );
+        for caller in ["uid", "pid", "address", "role", "signal"] {
+            fields.remove(caller);
+        }
+        line
+    });
+    lines.collect()
+}
+
+#[tokio::test]
+async fn each_change_is_in_the_audit_without_values() {
+    const SECRET: &str = "s3cret-value";
+    let mut mesh = Mesh::start(0).await;
+    let (audit, name) = path(&mesh, "audit");
+    alone(&mut mesh, &["--audit", &name]).await;
+    let client = mesh.client(0);
+    let map = client.map("set tings");
+    soon(map.put("a/b", SECRET)).await.unwrap();
+    soon(map.get("a/b")).await.unwrap();
+    let change = Transaction::new()
+        .then(Step::put("c", SECRET))
+        .then(Step::remove("a/b"));
+    soon(map.transact(&change)).await.unwrap();
+    soon(client.push("jobs", SECRET)).await.unwrap();
+    drop(soon(client.lock("door", LONG)).await.unwrap());
+    until(async || audited(&audit).len() == 5).await;
+    let both = soon(client.lock_all(&["tape", "robot"], LONG))
+        .await
+        .unwrap();
+    let hold = both.info().hold.clone();
+    both.release().await.unwrap();
+    let (status, _) = mesh.curl(0, &["-X", "POST"], "/v1/locks/gate?ttl=1s");
+    assert_eq!(status, 200);
+    // Its time to live is over.
+    until(async || audited(&audit).len() == 10).await;
+    assert_eq!(mesh.curl(0, &["-X", "DELETE"], "/v1/holds/17").0, 404);
+    let line = |call: &str, on: Value, status: u16, outcome: &str| json!({"call": call, "on": on, "status": status, "outcome": outcome});
+    let end = |kind: &str, name: &str, outcome: &str| {
+        let on = json!({"kind": kind, "name": name});
+        json!({"call": "end", "on": on, "outcome": outcome})
+    };
+    let (door, gate) = (json!({"name": "door"}), json!({"name": "gate"}));
+    let names = json!({"names": ["tape", "robot"]});
+    let entry = json!({"map": "set tings", "key": "a/b"});
+    let keys = json!({"map": "set tings", "keys": ["c", "a/b"]});
+    let held = json!({"kind": "lock", "name": "tape, robot"});
+    let lock = "POST /v1/locks/{name}";
+    let mut expected = vec![
+        line("PUT /v1/maps/{map}/entries/{*key}", entry, 200, "done"),
+        line("POST /v1/maps/{map}/transaction", keys, 200, "done"),
+        line(
+            "POST /v1/queues/{name}",
+            json!({"name": "jobs"}),
+            200,
+            "done",
+        ),
+        line(lock, door, 200, "done"),
+        end("lock", "door", "disconnected"),
+        line("POST /v1/locks", names, 200, "done"),
+        end("lock", "tape, robot", "released"),
+        line("DELETE /v1/holds/{hold}", held, 200, "done"),
+        line(lock, gate, 200, "done"),
+        end("lock", "gate", "expired"),
+        line("DELETE /v1/holds/{hold}", json!({}), 404, "not_found"),
+    ];
+    until(async || audited(&audit).len() == expected.len()).await;
+    assert_eq!(audited(&audit), expected);
+    let text = fs::read_to_string(&audit).unwrap();
+    assert!(!text.contains(SECRET) && !text.contains(&hold), "{text}");
+    assert_eq!(fs::metadata(&audit).unwrap().mode() & 0o007, 0);
+
+    // A client that goes while it waits.
+    let held = soon(client.lock("door", LONG)).await.unwrap();
+    let waits = timeout(Duration::from_millis(200), client.lock("door", LONG));
+    assert!(waits.await.is_err());
+    expected.push(line(lock, json!({"name": "door"}), 200, "done"));
+    expected.push(json!({"call": lock, "on": {"name": "door"}, "outcome": "unanswered"}));
+    until(async || audited(&audit).len() == expected.len()).await;
+    assert_eq!(audited(&audit), expected);
+    drop(held);
+}
+
+#[tokio::test]
+async fn the_audit_names_the_client_and_each_one_that_is_refused() {
+    const ALL: &str = "all-0123456789abcdef";
+    const READERS: &str = "readers-0123456789abcdef";
+    let mut mesh = Mesh::start(0).await;
+    let (audit, name) = path(&mesh, "audit");
+    let (_, socket) = path(&mesh, "agent.sock");
+    let token = |name: &str, token: &str| {
+        let (file, text) = path(&mesh, name);
+        fs::write(&file, token).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        text
+    };
+    let (all, readers) = (token("all", ALL), token("readers", READERS));
+    let tokens = ["--token-file", &all, "--readers-token-file", &readers];
+    let more = ["--audit", &name, "--socket", &socket];
+    let running = mesh.run(1, &[&ALONE[..], &tokens, &more].concat()).await;
+    let url = format!("http://{}", running.http);
+    mesh.agents.push(running);
+    let unix = Agent::new(&format!("unix:{socket}")).unwrap();
+    soon(unix.map("m").put("a", "1")).await.unwrap();
+    let entry = format!("{url}/v1/maps/m/entries/a");
+    let bearer = |token: &str| format!("authorization: Bearer {token}");
+    assert_eq!(curl(&["-X", "PUT", "-H", &bearer(ALL)], &entry).0, 200);
+    assert_eq!(curl(&["-H", &bearer(READERS)], &entry).0, 200);
+    assert_eq!(curl(&["-X", "PUT", "-H", &bearer(READERS)], &entry).0, 403);
+    assert_eq!(
+        curl(&["-H", &bearer("wrong-0123456789abcdef")], &entry).0,
+        401
+    );
+    let none = format!("{url}/v1/no/such?token=x");
+    assert_eq!(curl(&[], &none).0, 401);
+    let id = mesh.agents[0].process.id().unwrap().to_string();
+    let sent = Command::new("kill").args(["-HUP", &id]).status().unwrap();
+    assert!(sent.success());
+    until(async || audited(&audit).len() == 6).await;
+    let text = fs::read_to_string(&audit).unwrap();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let by = match (
+            &line["uid"],
+            &line["pid"],
+            &line["address"],
+            &line["signal"],
+        ) {
+            (uid, pid, Value::Null, Value::Null) => {
+                assert_eq!(uid, fs::metadata(&audit).unwrap().uid());
+                assert_eq!(pid, std::process::id());
+                "unix"
+            }
+            (_, _, Value::String(address), _) => {
+                assert!(address.starts_with("127.0.0.1:"), "{address}");
+                "tcp"
+            }
+            (_, _, _, signal) => signal.as_str().unwrap().to_owned().leak(),
+        };
+        let text = |it: &Value| it.as_str().unwrap_or("-").to_owned();
+        found.push(format!(
+            "{by} {} {} {}",
+            text(&line["role"]),
+            text(&line["call"]),
+            text(&line["outcome"])
+        ));
+    }
+    let entry = "/v1/maps/{map}/entries/{*key}";
+    assert_eq!(
+        found,
+        [
+            format!("unix open PUT {entry} done"),
+            format!("tcp full PUT {entry} done"),
+            format!("tcp reader PUT {entry} forbidden"),
+            format!("tcp none GET {entry} unauthorized"),
+            "tcp none GET (no such path) unauthorized".to_owned(),
+            "SIGHUP - reload done".to_owned(),
+        ]
+    );
+    for secret in [ALL, READERS, "wrong", "token"] {
+        assert!(!text.contains(secret), "{secret}: {text}");
+    }
+}
+
+/// The device takes no byte.
+#[tokio::test]
+async fn lost_lines_of_the_audit_are_counted_and_in_the_log_once() {
+    let mut mesh = Mesh::start(0).await;
+    let (log, log_name) = path(&mesh, "log");
+    let agent = spawn(
+        &mut mesh,
+        &["--log", &log_name, "--audit", "/dev/full"],
+        None,
+    );
+    let client = Agent::new(&address(&log).await).unwrap();
+    for _ in 0..3 {
+        soon(client.send("alarm", "fire")).await.unwrap();
+    }
+    let url = address(&log).await;
+    until(async || {
+        let (_, metrics) = curl(&[], &format!("{url}/metrics"));
+        metrics.contains("selvedge_audit_lines_total{outcome=\"lost\"} 3")
+            && metrics.contains("selvedge_audit_lines_total{outcome=\"written\"} 0")
+    })
+    .await;
+    // The log has its own thread.
+    until(async || fs::read_to_string(&log).unwrap().contains("are lost")).await;
+    let text = fs::read_to_string(&log).unwrap();
+    let lost = text.lines().filter(|it| it.contains("are lost"));
+    assert_eq!(lost.count(), 1, "{text}");
+    assert!(
+        text.contains("Z error lines of the audit are lost: /dev/full: "),
+        "{text}"
+    );
+    drop(agent);
+}
+
+/// An agent whose output the test does not read.
+struct Spawned(std::process::Child);
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+fn spawn(mesh: &mut Mesh, more: &[&str], stdout: Option<(fs::File, String)>) -> Spawned {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge-agent"));
+    command
+        .args(["run", "--plain", "--forgets", "--id", "1"])
+        .args(["--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"])
+        .args(ALONE)
+        .args(more)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .env_remove("JOURNAL_STREAM")
+        .current_dir(&mesh.dir);
+    if let Some((file, journal)) = stdout {
+        command.stdout(file).env("JOURNAL_STREAM", journal);
+    }
+    Spawned(command.spawn().unwrap())
+}
+
+/// The address of the API, once it is in the log.
+async fn address(log: &Path) -> String {
+    let found = || {
+        let text = fs::read_to_string(log).ok()?;
+        let line = text
+            .lines()
+            .find(|it| it.contains("its API is at"))?
+            .to_owned();
+        Some(line.split_once("API is at ")?.1.to_owned())
+    };
+    until(async || found().is_some()).await;
+    found().unwrap()
+}
+
+#[tokio::test]
+async fn lines_for_the_journal_have_levels_and_those_of_a_file_times() {
+    let mut mesh = Mesh::start(0).await;
+    let (journal, _) = path(&mesh, "journal");
+    let file = fs::File::create(&journal).unwrap();
+    let it = file.metadata().unwrap();
+    let name = format!("{}:{}", it.dev(), it.ino());
+    let agent = spawn(&mut mesh, &[], Some((file, name)));
+    address(&journal).await;
+    until(async || {
+        fs::read_to_string(&journal)
+            .unwrap()
+            .contains("<5>in the mesh as ")
+    })
+    .await;
+    assert!(
+        fs::read_to_string(&journal)
+            .unwrap()
+            .starts_with("<6>node 1 listens at ")
+    );
+    drop(agent);
+
+    // Without the journal, the lines are as they were.
+    let (plain, _) = path(&mesh, "plain");
+    let file = fs::File::create(&plain).unwrap();
+    let agent = spawn(&mut mesh, &[], Some((file, "0:0".to_owned())));
+    address(&plain).await;
+    assert!(
+        fs::read_to_string(&plain)
+            .unwrap()
+            .starts_with("node 1 listens at ")
+    );
+    drop(agent);
+
+    let (log, log_name) = path(&mesh, "log");
+    let agent = spawn(&mut mesh, &["--log", &log_name, "--audit", "log"], None);
+    let client = Agent::new(&address(&log).await).unwrap();
+    soon(client.send("alarm", "fire")).await.unwrap();
+    let audit = "Z notice audit {\"time\":";
+    until(async || fs::read_to_string(&log).unwrap().contains(audit)).await;
+    let text = fs::read_to_string(&log).unwrap();
+    let is_dated = |it: &str| it.starts_with("20") && it.contains("Z ");
+    assert!(text.lines().all(is_dated), "{text}");
+    drop(agent);
+}
+
+fn part(reloaded: &Reloaded, name: &str) -> Option<PartOutcome> {
+    let part = reloaded.parts.iter().find(|it| it.part == name);
+    part.map(|it| it.outcome)
+}
+
+#[tokio::test]
+async fn a_reload_reports_each_part_and_opens_files_anew() {
+    use PartOutcome::{Applied, Failed, Unchanged};
+    let mut mesh = Mesh::start(0).await;
+    let (config, config_name) = path(&mesh, "agent.toml");
+    let (audit, audit_name) = path(&mesh, "audit");
+    let text = format!("audit = {audit_name:?}\n[tags]\nfloor = ");
+    fs::write(&config, format!("{text}\"1\"\n")).unwrap();
+    alone(&mut mesh, &["--config", &config_name]).await;
+    let client = mesh.client(0);
+    let reloaded = soon(client.reload()).await.unwrap();
+    assert_eq!(part(&reloaded, "keys"), Some(Unchanged));
+    assert_eq!(part(&reloaded, "tags"), Some(Unchanged));
+    assert_eq!(part(&reloaded, "audit"), Some(Applied));
+    assert_eq!(part(&reloaded, "log"), None);
+    assert!(reloaded.at_next_start.is_empty());
+
+    // The file was rotated; the former one has what came before.
+    until(async || audited(&audit).len() == 1).await;
+    let before = mesh.dir.join("audit.1");
+    fs::rename(&audit, &before).unwrap();
+    fs::write(&config, format!("period = 300\n{text}\"2\"\n")).unwrap();
+    let url = format!("http://{}", mesh.agents[0].http);
+    let reload = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_selvedge-agent"))
+            .args(["reload", "--agent", &url])
+            .args(more)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let (status, printed) = reload(&[]);
+    let expected = concat!(
+        "this node sends in the clear, as before\n",
+        "the tags are those in the settings\n",
+        "the file of the audit was opened anew\n",
+    );
+    // The flag stands above the file.
+    assert_eq!((status, &*printed), (0, expected));
+    let members = client.members().await.unwrap();
+    assert_eq!(members[0].tags["floor"], "2");
+    until(async || audited(&audit).len() == 1).await;
+    assert_eq!(audited(&before).len(), 1);
+
+    fs::write(
+        &config,
+        format!("distances = \"uniform\"\nkey = \"/none\"\n{text}\"2\"\n"),
+    )
+    .unwrap();
+    let (status, printed) = reload(&["--json"]);
+    let reloaded: Reloaded = serde_json::from_str(&printed).unwrap();
+    assert_eq!((status, part(&reloaded, "keys")), (1, Some(Failed)));
+    assert_eq!(reloaded.at_next_start, ["distances"]);
+    fs::write(&config, "no_such_setting = 1\n").unwrap();
+    let reloaded = soon(client.reload()).await.unwrap();
+    assert_eq!(part(&reloaded, "settings"), Some(Failed));
+    assert_eq!(part(&reloaded, "tags"), None);
+    assert_eq!(part(&reloaded, "audit"), Some(Applied));
+}
+
+#[tokio::test]
+async fn another_candidate_leads_when_an_operator_hands_over() {
+    let mesh = Mesh::start(1).await;
+    let client = mesh.client(0);
+    let url = format!("http://{}", mesh.agents[0].http);
+    let hand_over = |to: &str| {
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_selvedge-agent"));
+        let command = command
+            .args(["hand-over", "heating", "--agent", &url, "--to", to])
+            .kill_on_drop(true);
+        let status = command.status();
+        async { soon(status).await.unwrap().code().unwrap() }
+    };
+    let nowhere = soon(client.hand_over_election("heating", None)).await;
+    assert_eq!(nowhere.unwrap_err().kind(), Some(Kind::Mismatch));
+    let one = soon(client.campaign("heating", "one", TTL)).await.unwrap();
+    assert_eq!(hand_over("7").await, 3);
+    assert!(one.is_held());
+    let (two, three) = (client.clone(), client.clone());
+    let mut two = Box::pin(two.campaign("heating", "two", TTL));
+    let mut three = Box::pin(three.campaign_with_priority("heating", 200, "three", TTL));
+    let waiting = async {
+        loop {
+            let candidates = client.candidates("heating").await.unwrap();
+            if let [_, last] = &candidates[..] {
+                return last.session.clone().unwrap();
+            }
+        }
+    };
+    let last = tokio::select! {
+        last = soon(waiting) => last,
+        _ = &mut two => panic!("one leads"),
+        _ = &mut three => panic!("one leads"),
+    };
+    // The program lets go as soon as it learns of it, and the first candidate is passed over.
+    let lets_go = async {
+        soon(one.lapsed()).await;
+        let token = one.token().unwrap().version;
+        drop(one);
+        token
+    };
+    let handed = async { tokio::join!(hand_over(&last), lets_go, soon(&mut three)) };
+    let (status, token, three) = tokio::select! {
+        handed = handed => handed,
+        _ = &mut two => panic!("three is to lead"),
+    };
+    let three = three.unwrap();
+    assert_eq!(status, 0);
+    assert!(three.token().unwrap().version > token);
+
+    // A program that goes on is waited for, as long as it is certain to lead.
+    let asked = tokio::time::Instant::now();
+    let (status, two) = tokio::join!(hand_over("1"), soon(two));
+    assert_eq!(status, 0);
+    assert!(asked.elapsed() > TTL / 3, "{:?}", asked.elapsed());
+    soon(three.ended()).await;
+    assert!(two.unwrap().is_held());
+}
+
+#[tokio::test]
+async fn a_leader_is_handed_over_at_its_own_agent() {
+    let mesh = Mesh::start(3).await;
+    let leads = soon(mesh.client(1).campaign("heating", "one", LONG))
+        .await
+        .unwrap();
+    let waits = mesh.client(2).campaign("heating", "two", LONG);
+    let waits = tokio::spawn({
+        let client = mesh.client(2).clone();
+        drop(waits);
+        async move { client.campaign("heating", "two", LONG).await }
+    });
+    until(async || mesh.client(0).candidates("heating").await.unwrap().len() == 1).await;
+    let (status, why) = mesh.curl(0, &["-X", "POST"], "/v1/elections/heating/hand-over");
+    assert!(
+        status == 404 && why.contains("the member 2"),
+        "{status} {why}"
+    );
+    assert!(leads.is_held());
+    let lets_go = async {
+        soon(leads.lapsed()).await;
+        drop(leads);
+    };
+    let handed = soon(mesh.client(1).hand_over_election("heating", None));
+    tokio::join!(handed, lets_go).0.unwrap();
+    assert!(soon(waits).await.unwrap().unwrap().is_held());
+}
+
+/// Each connection of this process is one of the same peer.
+#[tokio::test]
+async fn a_program_does_not_take_all_connections_of_the_socket() {
+    let mut mesh = Mesh::start(0).await;
+    let (_, socket) = path(&mesh, "agent.sock");
+    mesh.add(1, &[&ALONE[..], &["--socket", &socket]].concat())
+        .await;
+    let all: Vec<_> = (0..512)
+        .map(|_| UnixStream::connect(&socket).unwrap())
+        .collect();
+    let mut more = UnixStream::connect(&socket).unwrap();
+    more.set_read_timeout(Some(Duration::from_secs(20)))
+        .unwrap();
+    assert_eq!(more.read(&mut [0]).unwrap(), 0, "it is closed");
+    let (status, _) = curl(&["--unix-socket", &socket], "http://localhost/v1/info");
+    assert_eq!(status, 200);
+    let (_, metrics) = mesh.curl(0, &[], "/metrics");
+    assert!(
+        metrics.contains("selvedge_connections_refused_total 1\n"),
+        "{metrics}"
+    );
+    drop(all);
+    let unix = Agent::new(&format!("unix:{socket}")).unwrap();
+    until(async || unix.info().await.is_ok()).await;
+}
