@@ -117,6 +117,10 @@ impl Api {
         }
     }
 
+    pub(crate) const fn node(&self) -> &'static Handle {
+        self.node
+    }
+
     pub(crate) const fn peers(&self) -> &Peers {
         &self.peers
     }

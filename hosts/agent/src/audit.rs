@@ -168,6 +168,13 @@ impl Audit {
         }
     }
 
+    /// Waits until all lines are written.
+    pub(crate) async fn flush(&self) {
+        if let Some(To::File(lines)) = self.0.as_ref().map(|it| &it.to) {
+            lines.flush().await;
+        }
+    }
+
     /// The numbers of written and of lost lines.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let load = |it: &AtomicU64| it.load(Ordering::Relaxed);

@@ -12,7 +12,7 @@ use selvedge_udp::selvedge::kgroup::{ConfigError, Site};
 use selvedge_udp::{Handle, MemberInfo, NodeId, NodeState, Tags};
 use tokio::time::{sleep, timeout};
 
-use crate::log::Log;
+use crate::log::{Level, Log};
 
 /// The tag of a member that runs an agent: its founders and failures.
 const TAG: &str = "founders";
@@ -137,7 +137,8 @@ pub(crate) async fn grow(node: &Handle, founders: &Founders, log: &Log) -> Infal
             },
             Err(error) => error.to_string(),
         };
-        log.line(format!("the nodes {new:?} are not added yet: {outcome}"));
+        let why = format!("the nodes {new:?} are not added yet: {outcome}");
+        log.at(Level::Warning, why);
     }
 }
 

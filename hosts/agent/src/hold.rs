@@ -154,11 +154,12 @@ impl Holds {
         let holds = self.clone();
         tokio::spawn(async move {
             let (held, asked, why) = keeper.keep_to_its_end(held, &mut inbox).await;
-            // No client counts on it any more, and further requests find none.
-            let place = holds.table().holds.remove(&id);
+            let place = holds.table().holds.get(&id).cloned();
             if let Some(place) = place {
                 holds.audit.note(&caller, place.end(&place.names(), why));
             }
+            // No client counts on it any more, and further requests find none.
+            holds.table().holds.remove(&id);
             drop(inbox);
             keeper.standing.send_replace(Standing::Ended);
             // Without a client that waits, a drop ends the session, without an answer.

@@ -1,5 +1,6 @@
 //! Lines that are written on a thread of their own: a reader or a disk that stalls delays nothing.
 
+use core::time::Duration;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -10,9 +11,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// The most lines that wait.
 const LINES: usize = 1_024;
+/// The longest wait for lines at the end of the process.
+const FLUSH: Duration = Duration::from_secs(1);
 /// The mode of a new file: its user writes, and its group reads.
 const MODE: u32 = 0o640;
 
@@ -45,6 +49,8 @@ enum Order {
     Line(String),
     /// Open the file anew.
     Reopen(oneshot::Sender<io::Result<()>>),
+    /// Answer when all lines before are written.
+    Flush(oneshot::Sender<()>),
 }
 
 #[derive(Debug, Default)]
@@ -122,6 +128,10 @@ impl Lines {
                         reply.send(sink.reopen()).ok();
                         continue;
                     }
+                    Order::Flush(reply) => {
+                        reply.send(()).ok();
+                        continue;
+                    }
                 };
                 match sink.write(&line) {
                     Ok(()) => {
@@ -159,6 +169,14 @@ impl Lines {
             return Err(stalls());
         }
         answer.await.unwrap_or_else(|_| Err(stalls()))
+    }
+
+    /// Waits until all lines are written, for a second at most: the process is about to end.
+    pub(crate) async fn flush(&self) {
+        let (reply, answer) = oneshot::channel();
+        if self.orders.try_send(Order::Flush(reply)).is_ok() {
+            timeout(FLUSH, answer).await.ok();
+        }
     }
 
     /// The numbers of written and of lost lines.

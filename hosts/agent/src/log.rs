@@ -88,6 +88,11 @@ impl Log {
         }
     }
 
+    /// Waits until all lines are written.
+    pub(crate) async fn flush(&self) {
+        self.lines.flush().await;
+    }
+
     /// The number of lost lines.
     pub(crate) fn lost(&self) -> u64 {
         self.lines.counts().1

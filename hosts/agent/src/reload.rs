@@ -102,7 +102,7 @@ impl Reloader {
         let reloaded = self.reload().await;
         let event = Event {
             call: "reload",
-            on: &Names::new(),
+            on: &reloaded.names(),
             status: None,
             outcome: match reloaded.has_failed() {
                 true => "failed",
@@ -152,6 +152,18 @@ impl Reloader {
 }
 
 impl Reloaded {
+    /// The parts, for the audit.
+    pub(crate) fn names(&self) -> Names {
+        let of = |outcome| {
+            let parts = self.parts.iter().filter(|it| it.outcome == outcome);
+            parts.map(|it| it.part).collect::<Vec<_>>().into()
+        };
+        Names::from_iter([
+            ("applied".to_owned(), of(Outcome::Applied)),
+            ("failed".to_owned(), of(Outcome::Failed)),
+        ])
+    }
+
     fn has_failed(&self) -> bool {
         self.parts.iter().any(|it| it.outcome == Outcome::Failed)
     }

@@ -4,6 +4,7 @@ use core::convert::Infallible;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::time::Duration;
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use selvedge_udp::selvedge::groups::store::StoreConfig;
 use selvedge_udp::selvedge::membership::{Config, Event};
 use selvedge_udp::selvedge::{Coordination, kgroup};
 use selvedge_udp::{Election, Events, Handle, Host, NodeEvent, NodeId, Seed, Setup, Span, Tags};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::sleep;
 
 use crate::Failure;
@@ -76,8 +77,7 @@ async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
     let log = Log::start(&settings.log.clone().unwrap_or_default())?;
     let audit = Audit::start(&settings.audit.clone().unwrap_or_default(), &log)?;
     // Once the node has started, others may know of it, so it leaves properly.
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::Signal)?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::Signal)?;
+    let mut ends = Ends::new().map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
     let reloader = Reloader::new(
         (source.clone(), settings),
@@ -97,19 +97,32 @@ async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
     ));
     let _socket = bound.serve(access, &api, &page)?;
     notify(&[NotifyState::Ready]);
-    let grows = growth::grow(node, &founders, &log);
-    let mut events = node.events_from_oldest();
-    let reloads = async {
+    let ended = attend(&api, &mut ends, (&founders, &log, &audit), async {
         while hangup.recv().await.is_some() {
             reloader.reload_by("SIGHUP").await;
         }
-        core::future::pending::<Infallible>().await
-    };
+        core::future::pending().await
+    });
+    let ended = ended.await;
+    audit.flush().await;
+    log.flush().await;
+    ended
+}
+
+/// Attends to an agent that runs, until it has left.
+async fn attend(
+    api: &Api,
+    ends: &mut Ends,
+    (founders, log, audit): (&Founders, &Log, &Audit),
+    reloads: impl Future<Output = Infallible>,
+) -> Result<(), Failure> {
+    let node = api.node();
+    let mut events = node.events_from_oldest();
     let signal = tokio::select! {
-        never = grows => match never {},
+        never = growth::grow(node, founders, log) => match never {},
         never = reports_that_it_lives() => match never {},
         never = reloads => match never {},
-        failure = follow(&mut events, &log) => {
+        failure = follow(&mut events, log) => {
             if !api.is_leaving() {
                 return Err(failure);
             }
@@ -117,8 +130,7 @@ async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
             sleep(ANSWER).await;
             return Ok(());
         }
-        _ = interrupt.recv() => "SIGINT",
-        _ = terminate.recv() => "SIGTERM",
+        signal = ends.next() => signal,
     };
     let leaves = audit::Event {
         call: "leave",
@@ -138,10 +150,32 @@ async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
     };
     tokio::select! {
         left = leaves => left?,
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
+        _ = ends.next() => {}
     }
     Ok(())
+}
+
+/// The signals that end an agent.
+struct Ends {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Ends {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for one of them, and returns its name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "SIGINT",
+            _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
 }
 
 /// Reports to systemd, where that has started the agent.

@@ -108,7 +108,8 @@ impl Bound {
                 let converse = move |stream: tokio::net::UnixStream| {
                     let by = stream.peer_cred().ok().map(|it| By::Process {
                         uid: it.uid(),
-                        pid: it.pid(),
+                        // A process of another container has none here.
+                        pid: it.pid().filter(|it| *it > 0),
                     });
                     talk(stream, by, over_unix.clone(), peers_of_unix.enter(by))
                 };

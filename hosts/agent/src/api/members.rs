@@ -15,6 +15,7 @@ use super::answer::{Answer, json};
 use super::asked::{Asked, Body, Part, Wait, from_json};
 use super::maps::Waits;
 use super::refusal::{Kind, Refusal};
+use crate::audit::Caller;
 use crate::{growth, message};
 
 #[derive(Serialize)]
@@ -163,7 +164,11 @@ pub(super) async fn add(
     api.change(later, wait).await
 }
 
-pub(super) async fn reload(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {
+pub(super) async fn reload(
+    State(api): State<Api>,
+    Asked(Waits { wait }): Asked<Waits>,
+    caller: Caller,
+) -> Answer {
     let Some(reloader) = api.reloader.clone() else {
         let why = "this agent has no settings to read again: start another one";
         return Err(Refusal::new(Kind::Unavailable, why));
@@ -171,7 +176,9 @@ pub(super) async fn reload(State(api): State<Api>, Asked(Waits { wait }): Asked<
     // It goes on also if this request is over before.
     let reloads = tokio::spawn(async move { reloader.reload().await });
     let reloaded = wait.of(async { reloads.await.map_err(|_| Error::Unanswered) });
-    json(&reloaded.await?)
+    let reloaded = reloaded.await?;
+    caller.names.set(reloaded.names()).ok();
+    json(&reloaded)
 }
 
 pub(super) async fn leave(State(api): State<Api>, Asked(Waits { wait }): Asked<Waits>) -> Answer {

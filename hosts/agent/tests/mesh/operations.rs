@@ -12,8 +12,10 @@ use selvedge_client::{Agent, Kind, PartOutcome, Reloaded, Step, Transaction};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{LONG, Mesh, TTL, curl, soon, until};
+use super::{LONG, Mesh, curl, soon, until};
 
+/// The time to live of a hold that the test waits for.
+const BRIEF: Duration = Duration::from_millis(1_500);
 const ALONE: [&str; 4] = ["--founders", "1", "--failures", "0"];
 
 /// A mesh of one agent with these arguments.
@@ -200,6 +202,8 @@ async fn the_audit_names_the_client_and_each_one_that_is_refused() {
             "SIGHUP - reload done".to_owned(),
         ]
     );
+    let parts = json!({"applied": ["audit"], "failed": []});
+    assert_eq!(audited(&audit).last().unwrap()["on"], parts);
     for secret in [ALL, READERS, "wrong", "token"] {
         assert!(!text.contains(secret), "{secret}: {text}");
     }
@@ -406,12 +410,12 @@ async fn another_candidate_leads_when_an_operator_hands_over() {
     };
     let nowhere = soon(client.hand_over_election("heating", None)).await;
     assert_eq!(nowhere.unwrap_err().kind(), Some(Kind::Mismatch));
-    let one = soon(client.campaign("heating", "one", TTL)).await.unwrap();
+    let one = soon(client.campaign("heating", "one", LONG)).await.unwrap();
     assert_eq!(hand_over("7").await, 3);
     assert!(one.is_held());
     let (two, three) = (client.clone(), client.clone());
-    let mut two = Box::pin(two.campaign("heating", "two", TTL));
-    let mut three = Box::pin(three.campaign_with_priority("heating", 200, "three", TTL));
+    let mut two = Box::pin(two.campaign("heating", "two", LONG));
+    let mut three = Box::pin(three.campaign_with_priority("heating", 200, "three", BRIEF));
     let waiting = async {
         loop {
             let candidates = client.candidates("heating").await.unwrap();
@@ -445,7 +449,7 @@ async fn another_candidate_leads_when_an_operator_hands_over() {
     let asked = tokio::time::Instant::now();
     let (status, two) = tokio::join!(hand_over("1"), soon(two));
     assert_eq!(status, 0);
-    assert!(asked.elapsed() > TTL / 3, "{:?}", asked.elapsed());
+    assert!(asked.elapsed() > BRIEF / 3, "{:?}", asked.elapsed());
     soon(three.ended()).await;
     assert!(two.unwrap().is_held());
 }
@@ -456,12 +460,8 @@ async fn a_leader_is_handed_over_at_its_own_agent() {
     let leads = soon(mesh.client(1).campaign("heating", "one", LONG))
         .await
         .unwrap();
-    let waits = mesh.client(2).campaign("heating", "two", LONG);
-    let waits = tokio::spawn({
-        let client = mesh.client(2).clone();
-        drop(waits);
-        async move { client.campaign("heating", "two", LONG).await }
-    });
+    let client = mesh.client(2).clone();
+    let waits = tokio::spawn(async move { client.campaign("heating", "two", LONG).await });
     until(async || mesh.client(0).candidates("heating").await.unwrap().len() == 1).await;
     let (status, why) = mesh.curl(0, &["-X", "POST"], "/v1/elections/heating/hand-over");
     assert!(
@@ -502,4 +502,25 @@ async fn a_program_does_not_take_all_connections_of_the_socket() {
     drop(all);
     let unix = Agent::new(&format!("unix:{socket}")).unwrap();
     until(async || unix.info().await.is_ok()).await;
+}
+
+/// The last lines are written before the process ends.
+#[tokio::test]
+async fn the_end_of_an_agent_and_of_its_holds_is_in_the_audit() {
+    let mut mesh = Mesh::start(0).await;
+    let (audit, name) = path(&mesh, "audit");
+    alone(&mut mesh, &["--audit", &name]).await;
+    let (status, _) = mesh.curl(0, &["-X", "POST"], "/v1/locks/door?ttl=1s");
+    assert_eq!(status, 200);
+    let id = mesh.agents[0].process.id().unwrap().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    assert!(sent.success());
+    soon(mesh.agents[0].process.wait()).await.unwrap();
+    let lines = audited(&audit);
+    let calls: Vec<_> = lines
+        .iter()
+        .map(|it| it["call"].as_str().unwrap())
+        .collect();
+    assert_eq!(calls, ["POST /v1/locks/{name}", "leave", "end"]);
+    assert_eq!(lines[2]["outcome"], "agent_leaves");
 }
