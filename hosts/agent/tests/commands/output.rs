@@ -261,3 +261,52 @@ async fn holders_and_candidates() {
         "GET /v1/elections/heating/candidates?wait=10000ms"
     );
 }
+
+#[tokio::test]
+async fn a_reload_that_fails_in_part_has_a_status() {
+    let fake = Fake::start().await;
+    let answer = |outcome: &str| {
+        let part = format!(r#"{{"part":"keys","outcome":"{outcome}","detail":"the keys"}}"#);
+        format!(r#"{{"parts":[{part}],"at_next_start":["http","listen"]}}"#)
+    };
+    let printed = "the keys\nat the next start: http, listen\n";
+    for (outcome, status) in [("applied", 0), ("unchanged", 0), ("failed", 1)] {
+        fake.answers(200, answer(outcome));
+        let found = run(&fake, &["reload"]).await;
+        assert_eq!(found, (status, printed.into(), String::new()));
+        assert_eq!(fake.request(), "POST /v1/reload?wait=10000ms");
+    }
+    fake.answers(200, answer("applied"));
+    let (_, text, _) = run(&fake, &["reload", "--json"]).await;
+    assert_eq!(text, format!("{}\n", answer("applied")));
+}
+
+#[tokio::test]
+async fn a_leadership_is_handed_over_to_a_member_or_a_session() {
+    let fake = Fake::start().await;
+    let candidate =
+        |session: &str| format!(r#"{{"value":"v","priority":5,"session":"{session}"}}"#);
+    let candidates = ["77.0.4", "7.0.1", "7.0.2"].map(candidate).join(",");
+    for (to, session) in [
+        (&["--to", "7"][..], "to=7.0.1&"),
+        (&["--to", "7.0.2"], "to=7.0.2&"),
+        (&[], ""),
+    ] {
+        if to.last() == Some(&"7") {
+            fake.answers(200, format!("[{candidates}]"));
+        }
+        fake.answers(200, "{}");
+        let arguments = [&["hand-over", "heating"], to].concat();
+        assert_eq!(run(&fake, &arguments).await.0, 0);
+        if to.last() == Some(&"7") {
+            let request = "GET /v1/elections/heating/candidates?wait=10000ms";
+            assert_eq!(fake.request(), request);
+        }
+        let request = format!("POST /v1/elections/heating/hand-over?{session}wait=10000ms");
+        assert_eq!(fake.request(), request);
+    }
+    fake.answers(200, "[]");
+    let (status, _, error) = run(&fake, &["hand-over", "heating", "--to", "7"]).await;
+    assert_eq!(status, 3);
+    assert!(error.contains("no candidate \"7\" waits"), "{error}");
+}

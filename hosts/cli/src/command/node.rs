@@ -82,8 +82,8 @@ pub(crate) struct Node {
     #[arg(long)]
     group_reads_key: bool,
     /// Folder of this node, for the epoch of its seal: it is accepted also when its clock is behind its
-    /// former start. Needs the same --id at each start
-    #[arg(long, value_name = "DIR", requires = "id", requires = "key")]
+    /// former start. Needs the same --id at each start. Not with --plain
+    #[arg(long, value_name = "DIR", requires = "id")]
     state: Option<PathBuf>,
     /// Send in the clear, and accept datagrams from anyone
     #[arg(long, conflicts_with = "key")]
@@ -148,6 +148,7 @@ impl Node {
                 ("--group", self.group.is_some()),
                 ("--rate", self.rate.is_some()),
                 ("--group-reads-key", self.group_reads_key),
+                ("--state", self.state.is_some()),
             ];
             return match flags.into_iter().find(|(_, is_given)| *is_given) {
                 _ if !self.plain => Err(Failure::NoKey),

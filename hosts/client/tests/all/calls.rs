@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use selvedge_client::{
-    Agent, Elected, Entry, Info, Instance, Kind, Leader, MapEvent, Member, MeshEvent, Status, Step,
-    Token, Transaction, Value,
+    Agent, Elected, Entry, Info, Instance, Kind, Leader, MapEvent, Member, MeshEvent, PartOutcome,
+    Status, Step, Token, Transaction, Value,
 };
 
 use crate::fake::Fake;
@@ -70,6 +70,15 @@ async fn the_mesh() {
     fake.answers(200, "{}");
     agent.leave().await.unwrap();
     assert_eq!(fake.request(), "POST /v1/leave?wait=10000ms");
+    fake.answers(
+        200,
+        r#"{"parts":[{"part":"keys","outcome":"applied","detail":"two keys"},{"part":"n","outcome":"of a later version","detail":""}],"at_next_start":["listen"]}"#,
+    );
+    let reloaded = agent.reload().await.unwrap();
+    assert_eq!(fake.request(), "POST /v1/reload?wait=10000ms");
+    let outcomes: Vec<_> = reloaded.parts.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, [PartOutcome::Applied, PartOutcome::Other]);
+    assert_eq!(reloaded.at_next_start, ["listen"]);
     fake.answers(200, "{}");
     agent.confirm(7).await.unwrap();
     assert_eq!(fake.request(), "POST /v1/members/7/confirm?wait=10000ms");
@@ -342,6 +351,13 @@ async fn elections_and_services() {
         .send(Ok(format!("event: instances\ndata: {json}\n\n")))
         .unwrap();
     assert_eq!(follower.next().await.unwrap(), instances);
+    fake.request();
+    for (to, query) in [(None, ""), (Some("7.0.1"), "to=7.0.1&")] {
+        fake.answers(200, "{}");
+        agent.hand_over_election("e", to).await.unwrap();
+        let request = format!("POST /v1/elections/e/hand-over?{query}wait=10000ms");
+        assert_eq!(fake.request(), request);
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use selvedge_core::Incarnation;
 use serde_json::Value;
 
-use crate::command::running::{Running, SELVEDGE};
+use crate::command::running::{Folder, Running, SELVEDGE, complaint, selvedge};
 
 /// A restart at once: each life is later than the one before, though nothing is stored.
 #[test]
@@ -38,4 +38,19 @@ fn a_node_that_is_asked_to_go_as_soon_as_it_listens_says_good_bye() {
         let status = node.interrupt();
         assert!(status.success(), "start {start}: {status}");
     }
+}
+
+/// The epoch of its seal is in the folder, so another process cannot use it meanwhile.
+#[test]
+fn a_node_with_a_folder_stores_its_epoch() {
+    let folder = Folder::new("epoch");
+    let (key, state) = (folder.key("mesh.key"), folder.path("state"));
+    let arguments = ["node", "--key", &key, "--state", &state, "--id", "7"];
+    let arguments = [&arguments[..], &["--listen", "127.0.0.1:0"]].concat();
+    let mut node = Running::start(SELVEDGE, &arguments);
+    node.wait_for("listens at");
+    let second = selvedge(&arguments);
+    assert!(!second.status.success() && complaint(&second).contains(&state));
+    assert!(node.interrupt().success());
+    assert!(std::path::Path::new(&state).join("node.redb").is_file());
 }

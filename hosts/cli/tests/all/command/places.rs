@@ -87,13 +87,14 @@ fn a_name_that_is_the_node_itself_is_reported_and_the_node_begins() {
 
 #[test]
 fn what_needs_a_key_is_refused_in_the_clear() {
-    let flags: [&[&str]; 3] = [
+    let flags: [&[&str]; 4] = [
         &["--group", "kitchen"],
         &["--rate", "100"],
         &["--group-reads-key"],
+        &["--state", "no-such-folder"],
     ];
     for flag in flags {
-        let (status, complaint) = refused(&[&["--plain"], flag].concat());
+        let (status, complaint) = refused(&[&["--plain", "--id", "1"], flag].concat());
         assert_eq!(status, Some(2));
         assert!(
             complaint.contains(flag[0]) && complaint.contains("--key FILE"),
