@@ -7,7 +7,8 @@
 //! | what a program holds ends when it releases it, when its connection closes (on Linux also 20 s after its host vanished), or when it sends no request for its time to live | the agent runs; if it does not, after the same time to live, as its session ends |
 //! | a map goes on while no more than `failures` of its nodes are away | nodes store their state; messages get through infinitely often |
 //! | a request has an answer within its `wait` and 20 s | |
-//! | at most 2,048 connections of each of TCP and the socket, and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
+//! | at most 2,048 connections of each of TCP and the socket, of which 512 are of one process at the socket or of one other host, and 1,024 holds, of which one kind of recipe has at most 1,024 in all of the mesh; other requests wait or are refused | |
+//! | with an audit, a line for each change, each refused client and the end of each hold, or a counted loss | the process is not killed; the host is not without power |
 //! | an agent that leaves reports first that its holds lapse, and ends each when it is released or is certain no longer | the process is not killed before |
 //!
 //! An agent decides nothing by itself: it has one session of a map for each hold, and reports what the session

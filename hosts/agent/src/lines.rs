@@ -193,3 +193,61 @@ fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(MODE).open(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::{self, Read as _};
+    use std::os::fd::OwnedFd;
+    use std::path::PathBuf;
+
+    use super::{Appended, LINES, Lines, Sink};
+
+    /// More than the pipe has room for.
+    #[tokio::test]
+    async fn a_flush_waits_for_all_lines_and_those_without_room_are_counted() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let sink = Sink::File(Appended {
+            path: PathBuf::new(),
+            file: OwnedFd::from(writer).into(),
+            is_torn: false,
+        });
+        let lines = Lines::start("test", sink, |error| assert!(error.is_none())).unwrap();
+        let line = "x".repeat(1_023);
+        let count = (0..LINES / 2).filter(|_| lines.write(line.clone())).count();
+        assert_eq!(count, LINES / 2);
+        let flushed = async {
+            lines.flush().await;
+            lines.counts()
+        };
+        let mut text = vec![0; count << 10];
+        let reads = tokio::task::spawn_blocking(move || {
+            reader.read_exact(&mut text).unwrap();
+            reader
+        });
+        let (counts, reader) = tokio::join!(flushed, reads);
+        assert_eq!(counts, (count as u64, 0));
+        // No one reads now: the pipe and the queue are full.
+        let had_room = (0..2 * LINES).filter(|_| lines.write(line.clone())).count();
+        assert!(had_room < 2 * LINES);
+        assert_eq!(lines.counts().1, (2 * LINES - had_room) as u64);
+        assert!(lines.reopen().await.is_err());
+        drop(reader);
+    }
+
+    #[test]
+    fn a_line_after_a_torn_one_is_whole() {
+        let name = format!("selvedge-lines-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let mut file = Appended::open(&path).unwrap();
+        file.write("one").unwrap();
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let whole = core::mem::replace(&mut file.file, full);
+        file.write("two").unwrap_err();
+        file.file = whole;
+        file.write("three").unwrap();
+        file.write("four").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\n\nthree\nfour\n");
+        fs::remove_file(path).unwrap();
+    }
+}

@@ -140,10 +140,7 @@ impl Facts {
 
     /// Stores the epoch of this start. It is on the disk when this returns.
     pub(crate) fn set_epoch(&mut self, id: NodeId, epoch: Epoch) -> Result<(), StoreError> {
-        self.store.transact(|txn| {
-            txn.open_table(EPOCHS)?.insert(id.0, epoch.0)?;
-            Ok(())
-        })
+        set_epoch(&mut self.store, id, epoch)
     }
 
     /// Begins to keep the promises of this life. The start and the life are stored when this returns,
@@ -253,6 +250,12 @@ impl Keeping {
         Ok(free)
     }
 
+    /// Stores a later epoch of this node. It is on the disk when this returns.
+    pub(crate) async fn set_epoch(&mut self, id: NodeId, epoch: Epoch) -> Result<(), String> {
+        let set = move |store: &mut Store<Base, Fact>| set_epoch(store, id, epoch);
+        self.disk.work(set).await.map_err(|it| it.to_string())
+    }
+
     /// Waits for the present write, if there is one. Then the folder is free.
     pub(crate) async fn close(mut self) {
         drop(self.disk.written().await);
@@ -266,6 +269,13 @@ impl Keeping {
             facts,
         }
     }
+}
+
+fn set_epoch(store: &mut Store<Base, Fact>, id: NodeId, epoch: Epoch) -> Result<(), StoreError> {
+    store.transact(|txn| {
+        txn.open_table(EPOCHS)?.insert(id.0, epoch.0)?;
+        Ok(())
+    })
 }
 
 fn is_of_groups(effect: &Effect<Node>) -> bool {

@@ -176,7 +176,7 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
         epoch: epoch.map(Epochs::new),
         local_clock: has_groups.then_some(setup.local_clock),
         keeping,
-        _folder: folder,
+        folder,
         sealing,
         paces: Paces::default(),
         clock: setup.clock,

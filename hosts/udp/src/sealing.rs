@@ -36,24 +36,25 @@ impl Sealing {
 
     /// Handles other nodes' refusal of this node because of a later start. If that was a former
     /// life, and the system's clock has passed it, this node takes a new epoch, so that it is
-    /// accepted again. Returns true if it did.
-    pub(crate) fn overtake(&mut self, later: Epoch, now: Time) -> bool {
+    /// accepted again. Returns that epoch, which [`set`](Self::set) puts in force.
+    pub(crate) fn overtake(&mut self, later: Epoch, now: Time) -> Option<Epoch> {
         let since_start = now.since(self.started);
         match Later::of(later, (self.since_1970)(), since_start, self.ahead) {
-            Later::Twin => return false,
+            Later::Twin => return None,
             Later::Ahead => {
                 self.ahead = Some(later);
-                return false;
+                return None;
             }
             Later::Former => {}
         }
         // Without random numbers the epoch stays, and the next notice tries again.
         let former = Some(self.datagrams.epoch());
-        let Ok(epoch) = Epoch::at((self.since_1970)(), former) else {
-            return false;
-        };
+        Epoch::at((self.since_1970)(), former).ok()
+    }
+
+    /// Seals in this epoch from now on.
+    pub(crate) fn set(&mut self, epoch: Epoch) {
         self.datagrams.set_epoch(epoch);
         self.ahead = None;
-        true
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct Task {
     pub(crate) local_clock: Option<LocalClock>,
     pub(crate) keeping: Option<Keeping>,
     /// The folder of a node without k-groups, which no other process uses meanwhile.
-    pub(crate) _folder: Option<Facts>,
+    pub(crate) folder: Option<Facts>,
     pub(crate) sealing: Option<Sealing>,
     pub(crate) paces: Paces,
     pub(crate) clock: Clock,

@@ -64,6 +64,24 @@ where
         };
     }
 
+    /// Does other work with the store in the background, after the write that is under way, and waits for it.
+    ///
+    /// # Errors
+    /// When this work or an earlier write failed.
+    pub async fn work(
+        &mut self,
+        work: impl FnOnce(&mut Store<B, F>) -> Result<(), StoreError> + Send + 'static,
+    ) -> Result<(), RunError> {
+        self.written().await?;
+        if let State::Free(mut store) = core::mem::replace(&mut self.0, State::Failed) {
+            self.0 = State::Writes(spawn_blocking(move || {
+                let done = work(&mut store);
+                (store, done)
+            }));
+        }
+        self.written().await
+    }
+
     /// Waits for the write that is under way, if there is one. A caller that stops waiting may
     /// wait again.
     ///

@@ -43,8 +43,9 @@ impl Task {
             Meaning::Superseding(twin) => self.note(twin),
             Meaning::Superseded(twin) => {
                 let (later, now) = (Epoch(notice.epoch), self.clock.now());
-                if (self.sealing.as_mut()).is_some_and(|it| it.overtake(later, now)) {
-                    return;
+                let own = self.sealing.as_mut();
+                if let Some(epoch) = own.and_then(|it| it.overtake(later, now)) {
+                    return self.begin_epoch_of_seal(epoch).await;
                 }
                 self.note(twin);
                 let there = twin.address.filter(|&it| {
@@ -60,6 +61,28 @@ impl Task {
                     self.send_notice(&notice, there).await;
                 }
             }
+        }
+    }
+
+    /// Seals in this epoch from now on, once it is stored.
+    async fn begin_epoch_of_seal(&mut self, epoch: Epoch) {
+        let me = self.driver.machine().membership().me().id;
+        let stored = match (&mut self.keeping, self.folder.take()) {
+            (Some(keeping), _) => keeping.set_epoch(me, epoch).await,
+            (None, None) => Ok(()),
+            (None, Some(mut folder)) => {
+                let set = move || folder.set_epoch(me, epoch).map(|()| folder);
+                // A disk may be slow, and other tasks share the thread.
+                let set = tokio::task::spawn_blocking(set).await;
+                let set = set.map_err(|it| it.to_string());
+                let folder = set.and_then(|it| it.map_err(|it| it.to_string()));
+                folder.map(|it| self.folder = Some(it))
+            }
+        };
+        match (stored, &mut self.sealing) {
+            (Ok(()), Some(sealing)) => sealing.set(epoch),
+            (Ok(()), None) => {}
+            (Err(why), _) => self.on_written(Err(why)).await,
         }
     }
 

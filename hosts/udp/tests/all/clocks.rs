@@ -1,6 +1,7 @@
 //! A node with a clock that was set back, among others that remember its later start.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use selvedge_core::{NodeId, Span};
@@ -22,6 +23,12 @@ fn setup(id: NodeId, keyring: &Keyring, seeds: &[SocketAddr]) -> Setup {
     bench::setup(id.0, seeds)
         .membership(config)
         .seal(Seal::new(keyring.clone(), GROUP))
+}
+
+/// A folder that is not there.
+fn folder(name: &str) -> PathBuf {
+    let name = format!("selvedge-clocks-{name}-{}", std::process::id());
+    std::env::temp_dir().join(name)
 }
 
 fn is_superseded(event: &NodeEvent) -> bool {
@@ -47,13 +54,23 @@ async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
     while first.traffic().received.get() == 0 {
         sleep(Duration::from_millis(5)).await;
     }
-    let mut second = Node::start(setup(ME, &keyring, &[first.address()])).await;
+    let (folder, seeds) = (folder("passed"), [first.address()]);
+    let second = || setup(ME, &keyring, &seeds).state(&folder);
+    let mut node = Node::start(second()).await;
     // It is refused, and learns of it.
-    second.wait_for(is_superseded).await;
+    node.wait_for(is_superseded).await;
     assert!(first.traffic().old_epoch.get() > 0);
-    second.meets(first.id()).await;
+    node.meets(first.id()).await;
     let list = first.members();
     assert!(list.iter().any(|it| it.member.id == ME), "{list:?}");
+    node.kill().await;
+    // The epoch that it took while it ran is stored, too.
+    let refused = first.traffic().old_epoch.get();
+    let mut node = Node::start(second().seal_clock(an_hour_behind)).await;
+    node.meets(first.id()).await;
+    assert_eq!(first.traffic().old_epoch.get(), refused);
+    drop(node);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 fn an_hour_behind() -> u64 {
@@ -64,8 +81,7 @@ fn an_hour_behind() -> u64 {
 #[tokio::test]
 async fn a_node_with_a_folder_is_accepted_though_its_clock_was_set_back() {
     let keyring = Keyring::of(Key::random().unwrap());
-    let name = format!("selvedge-clocks-{}", std::process::id());
-    let folder = std::env::temp_dir().join(name);
+    let folder = folder("set-back");
     let first = Node::start(setup(NodeId(1), &keyring, &[])).await;
     let seeds = [first.address()];
     let second = || setup(ME, &keyring, &seeds);
