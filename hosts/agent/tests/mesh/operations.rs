@@ -469,6 +469,16 @@ async fn a_leader_is_handed_over_at_its_own_agent() {
         "{status} {why}"
     );
     assert!(leads.is_held());
+    // The program does not let go, and the operator waits no longer: it leads on.
+    let path = "/v1/elections/heating/hand-over?wait=300ms";
+    let (url, post) = (
+        format!("http://{}{path}", mesh.agents[1].http),
+        ["-X", "POST"],
+    );
+    let asks = tokio::task::spawn_blocking(move || curl(&post, &url).0);
+    soon(leads.lapsed()).await;
+    assert_eq!(asks.await.unwrap(), 408);
+    until(async || leads.is_held()).await;
     let lets_go = async {
         soon(leads.lapsed()).await;
         drop(leads);

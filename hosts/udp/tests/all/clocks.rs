@@ -11,6 +11,7 @@ use selvedge_udp::{Host, HostError, NodeEvent, Setup};
 use tokio::time::{sleep, timeout};
 
 use crate::bench::{self, Node, PATIENCE};
+use crate::groups::coordination;
 
 const GROUP: &str = "clocks";
 const ME: NodeId = NodeId(2);
@@ -35,9 +36,9 @@ fn is_superseded(event: &NodeEvent) -> bool {
     matches!(event, NodeEvent::Twin(twin) if twin.is_later)
 }
 
-/// Sends a datagram of a start of node `ME` at this time by the clock that it had then.
-fn start_at(micros: u64, keyring: &Keyring, to: SocketAddr) {
-    let mut sealer = Sealer::new(keyring, GROUP, ME, Epoch::new(micros, 0));
+/// Sends a datagram of a start of a node at this time by the clock that it had then.
+fn start_at(id: NodeId, micros: u64, keyring: &Keyring, to: SocketAddr) {
+    let mut sealer = Sealer::new(keyring, GROUP, id, Epoch::new(micros, 0));
     let mut datagram = Vec::new();
     sealer.seal(KIND, b"no frame", &mut datagram).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -48,28 +49,33 @@ fn start_at(micros: u64, keyring: &Keyring, to: SocketAddr) {
 /// node is accepted, and needs no restart.
 #[tokio::test]
 async fn a_node_is_heard_when_its_clock_has_passed_its_former_start() {
+    let in_groups = |it: Setup| it.coordination(coordination(), Span::ZERO);
+    tokio::join!(passes(ME, |it| it), passes(NodeId(3), in_groups));
+}
+
+async fn passes(me: NodeId, with: impl Fn(Setup) -> Setup) {
     let keyring = Keyring::of(Key::random().unwrap());
     let first = Node::start(setup(NodeId(1), &keyring, &[])).await;
-    start_at(since_1970() + 3_000_000, &keyring, first.address());
+    start_at(me, since_1970() + 3_000_000, &keyring, first.address());
     while first.traffic().received.get() == 0 {
         sleep(Duration::from_millis(5)).await;
     }
-    let (folder, seeds) = (folder("passed"), [first.address()]);
-    let second = || setup(ME, &keyring, &seeds).state(&folder);
+    let (folder, seeds) = (folder(&me.0.to_string()), [first.address()]);
+    let second = || with(setup(me, &keyring, &seeds)).state(&folder);
     let mut node = Node::start(second()).await;
     // It is refused, and learns of it.
     node.wait_for(is_superseded).await;
     assert!(first.traffic().old_epoch.get() > 0);
     node.meets(first.id()).await;
     let list = first.members();
-    assert!(list.iter().any(|it| it.member.id == ME), "{list:?}");
+    assert!(list.iter().any(|it| it.member.id == me), "{list:?}");
     node.kill().await;
     // The epoch that it took while it ran is stored, too.
     let refused = first.traffic().old_epoch.get();
     let mut node = Node::start(second().seal_clock(an_hour_behind)).await;
     node.meets(first.id()).await;
     assert_eq!(first.traffic().old_epoch.get(), refused);
-    drop(node);
+    node.kill().await;
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -115,7 +121,7 @@ async fn an_earlier_process_with_the_same_id_stays_mute() {
     let first = Node::start(setup(NodeId(1), &keyring, &[])).await;
     let mut second = Node::start(setup(ME, &keyring, &[first.address()])).await;
     second.meets(first.id()).await;
-    start_at(since_1970(), &keyring, first.address());
+    start_at(ME, since_1970(), &keyring, first.address());
     second.wait_for(is_superseded).await;
     // Several notices later it is refused still.
     let (refused, notices) = (&first.traffic().old_epoch, &second.traffic().twins);
