@@ -12,6 +12,7 @@
     reason = "tests may panic, and watch the program from outside"
 )]
 
+mod audit;
 mod calls;
 mod holds;
 mod locks;

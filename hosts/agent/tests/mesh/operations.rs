@@ -1,249 +1,36 @@
-//! The work of operators: the audit, the log, settings that are read again, and other leaders.
+//! The work of operators: the log, settings that are read again, other leaders, and programs that take too much.
 
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use selvedge_client::{Agent, Kind, PartOutcome, Reloaded, Step, Transaction};
-use serde_json::{Value, json};
-use tokio::time::timeout;
+use selvedge_client::{Agent, Kind, PartOutcome, Reloaded};
 
+use super::audit::audited;
 use super::{LONG, Mesh, curl, soon, until};
 
 /// The time to live of a hold that the test waits for.
-const BRIEF: Duration = Duration::from_millis(1_500);
-const ALONE: [&str; 4] = ["--founders", "1", "--failures", "0"];
+pub(crate) const BRIEF: Duration = Duration::from_millis(1_500);
+pub(crate) const ALONE: [&str; 4] = ["--founders", "1", "--failures", "0"];
 
 /// A mesh of one agent with these arguments.
-async fn alone(mesh: &mut Mesh, more: &[&str]) {
+pub(crate) async fn alone(mesh: &mut Mesh, more: &[&str]) {
     mesh.add(1, &[&ALONE[..], more].concat()).await;
     mesh.meet(1).await;
 }
 
-fn path(mesh: &Mesh, name: &str) -> (PathBuf, String) {
+pub(crate) fn path(mesh: &Mesh, name: &str) -> (PathBuf, String) {
     let path = mesh.dir.join(name);
     let text = path.display().to_string();
     (path, text)
 }
 
-/// The lines of an audit, without their times and without the caller.
-fn audited(path: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let lines = text.lines().map(|it| {
-        let mut line: Value = serde_json::from_str(it).unwrap();
-        let fields = line.as_object_mut().unwrap();
-        assert!(
-            fields
-                .remove("time")
-                .unwrap()
-                .as_str()
-                .unwrap()
-                .ends_with('Z')
-        );
-        for caller in ["uid", "pid", "address", "role", "signal"] {
-            fields.remove(caller);
-        }
-        line
-    });
-    lines.collect()
-}
-
-#[tokio::test]
-async fn each_change_is_in_the_audit_without_values() {
-    const SECRET: &str = "s3cret-value";
-    let mut mesh = Mesh::start(0).await;
-    let (audit, name) = path(&mesh, "audit");
-    alone(&mut mesh, &["--audit", &name]).await;
-    let client = mesh.client(0);
-    let map = client.map("set tings");
-    soon(map.put("a/b", SECRET)).await.unwrap();
-    soon(map.get("a/b")).await.unwrap();
-    let change = Transaction::new()
-        .then(Step::put("c", SECRET))
-        .then(Step::remove("a/b"));
-    soon(map.transact(&change)).await.unwrap();
-    soon(client.push("jobs", SECRET)).await.unwrap();
-    drop(soon(client.lock("door", LONG)).await.unwrap());
-    until(async || audited(&audit).len() == 5).await;
-    let both = soon(client.lock_all(&["tape", "robot"], LONG))
-        .await
-        .unwrap();
-    let hold = both.info().hold.clone();
-    both.release().await.unwrap();
-    let (status, _) = mesh.curl(0, &["-X", "POST"], "/v1/locks/gate?ttl=1s");
-    assert_eq!(status, 200);
-    // Its time to live is over.
-    until(async || audited(&audit).len() == 10).await;
-    assert_eq!(mesh.curl(0, &["-X", "DELETE"], "/v1/holds/17").0, 404);
-    let line = |call: &str, on: Value, status: u16, outcome: &str| json!({"call": call, "on": on, "status": status, "outcome": outcome});
-    let end = |kind: &str, name: &str, outcome: &str| {
-        let on = json!({"kind": kind, "name": name});
-        json!({"call": "end", "on": on, "outcome": outcome})
-    };
-    let (door, gate) = (json!({"name": "door"}), json!({"name": "gate"}));
-    let names = json!({"names": ["tape", "robot"]});
-    let entry = json!({"map": "set tings", "key": "a/b"});
-    let keys = json!({"map": "set tings", "keys": ["c", "a/b"]});
-    let held = json!({"kind": "lock", "name": "tape, robot"});
-    let lock = "POST /v1/locks/{name}";
-    let mut expected = vec![
-        line("PUT /v1/maps/{map}/entries/{*key}", entry, 200, "done"),
-        line("POST /v1/maps/{map}/transaction", keys, 200, "done"),
-        line(
-            "POST /v1/queues/{name}",
-            json!({"name": "jobs"}),
-            200,
-            "done",
-        ),
-        line(lock, door, 200, "done"),
-        end("lock", "door", "disconnected"),
-        line("POST /v1/locks", names, 200, "done"),
-        end("lock", "tape, robot", "released"),
-        line("DELETE /v1/holds/{hold}", held, 200, "done"),
-        line(lock, gate, 200, "done"),
-        end("lock", "gate", "expired"),
-        line("DELETE /v1/holds/{hold}", json!({}), 404, "not_found"),
-    ];
-    until(async || audited(&audit).len() == expected.len()).await;
-    assert_eq!(audited(&audit), expected);
-    let text = fs::read_to_string(&audit).unwrap();
-    assert!(!text.contains(SECRET) && !text.contains(&hold), "{text}");
-    assert_eq!(fs::metadata(&audit).unwrap().mode() & 0o007, 0);
-
-    // A client that goes while it waits.
-    let held = soon(client.lock("door", LONG)).await.unwrap();
-    let waits = timeout(Duration::from_millis(200), client.lock("door", LONG));
-    assert!(waits.await.is_err());
-    expected.push(line(lock, json!({"name": "door"}), 200, "done"));
-    expected.push(json!({"call": lock, "on": {"name": "door"}, "outcome": "unanswered"}));
-    until(async || audited(&audit).len() == expected.len()).await;
-    assert_eq!(audited(&audit), expected);
-    drop(held);
-}
-
-#[tokio::test]
-async fn the_audit_names_the_client_and_each_one_that_is_refused() {
-    const ALL: &str = "all-0123456789abcdef";
-    const READERS: &str = "readers-0123456789abcdef";
-    let mut mesh = Mesh::start(0).await;
-    let (audit, name) = path(&mesh, "audit");
-    let (_, socket) = path(&mesh, "agent.sock");
-    let token = |name: &str, token: &str| {
-        let (file, text) = path(&mesh, name);
-        fs::write(&file, token).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        text
-    };
-    let (all, readers) = (token("all", ALL), token("readers", READERS));
-    let tokens = ["--token-file", &all, "--readers-token-file", &readers];
-    let more = ["--audit", &name, "--socket", &socket];
-    let running = mesh.run(1, &[&ALONE[..], &tokens, &more].concat()).await;
-    let url = format!("http://{}", running.http);
-    mesh.agents.push(running);
-    let unix = Agent::new(&format!("unix:{socket}")).unwrap();
-    soon(unix.map("m").put("a", "1")).await.unwrap();
-    let entry = format!("{url}/v1/maps/m/entries/a");
-    let bearer = |token: &str| format!("authorization: Bearer {token}");
-    assert_eq!(curl(&["-X", "PUT", "-H", &bearer(ALL)], &entry).0, 200);
-    assert_eq!(curl(&["-H", &bearer(READERS)], &entry).0, 200);
-    assert_eq!(curl(&["-X", "PUT", "-H", &bearer(READERS)], &entry).0, 403);
-    assert_eq!(
-        curl(&["-H", &bearer("wrong-0123456789abcdef")], &entry).0,
-        401
-    );
-    let none = format!("{url}/v1/no/such?token=x");
-    assert_eq!(curl(&[], &none).0, 401);
-    let id = mesh.agents[0].process.id().unwrap().to_string();
-    let sent = Command::new("kill").args(["-HUP", &id]).status().unwrap();
-    assert!(sent.success());
-    until(async || audited(&audit).len() == 6).await;
-    let text = fs::read_to_string(&audit).unwrap();
-    let mut found = Vec::new();
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        let by = match (
-            &line["uid"],
-            &line["pid"],
-            &line["address"],
-            &line["signal"],
-        ) {
-            (uid, pid, Value::Null, Value::Null) => {
-                assert_eq!(uid, fs::metadata(&audit).unwrap().uid());
-                assert_eq!(pid, std::process::id());
-                "unix"
-            }
-            (_, _, Value::String(address), _) => {
-                assert!(address.starts_with("127.0.0.1:"), "{address}");
-                "tcp"
-            }
-            (_, _, _, signal) => signal.as_str().unwrap().to_owned().leak(),
-        };
-        let text = |it: &Value| it.as_str().unwrap_or("-").to_owned();
-        found.push(format!(
-            "{by} {} {} {}",
-            text(&line["role"]),
-            text(&line["call"]),
-            text(&line["outcome"])
-        ));
-    }
-    let entry = "/v1/maps/{map}/entries/{*key}";
-    assert_eq!(
-        found,
-        [
-            format!("unix open PUT {entry} done"),
-            format!("tcp full PUT {entry} done"),
-            format!("tcp reader PUT {entry} forbidden"),
-            format!("tcp none GET {entry} unauthorized"),
-            "tcp none GET (no such path) unauthorized".to_owned(),
-            "SIGHUP - reload done".to_owned(),
-        ]
-    );
-    let parts = json!({"applied": ["audit"], "failed": []});
-    assert_eq!(audited(&audit).last().unwrap()["on"], parts);
-    for secret in [ALL, READERS, "wrong", "token"] {
-        assert!(!text.contains(secret), "{secret}: {text}");
-    }
-}
-
-/// The device takes no byte.
-#[tokio::test]
-async fn lost_lines_of_the_audit_are_counted_and_in_the_log_once() {
-    let mut mesh = Mesh::start(0).await;
-    let (log, log_name) = path(&mesh, "log");
-    let agent = spawn(
-        &mut mesh,
-        &["--log", &log_name, "--audit", "/dev/full"],
-        None,
-    );
-    let client = Agent::new(&address(&log).await).unwrap();
-    for _ in 0..3 {
-        soon(client.send("alarm", "fire")).await.unwrap();
-    }
-    let url = address(&log).await;
-    until(async || {
-        let (_, metrics) = curl(&[], &format!("{url}/metrics"));
-        metrics.contains("selvedge_audit_lines_total{outcome=\"lost\"} 3")
-            && metrics.contains("selvedge_audit_lines_total{outcome=\"written\"} 0")
-    })
-    .await;
-    // The log has its own thread.
-    until(async || fs::read_to_string(&log).unwrap().contains("are lost")).await;
-    let text = fs::read_to_string(&log).unwrap();
-    let lost = text.lines().filter(|it| it.contains("are lost"));
-    assert_eq!(lost.count(), 1, "{text}");
-    assert!(
-        text.contains("Z error lines of the audit are lost: /dev/full: "),
-        "{text}"
-    );
-    drop(agent);
-}
-
 /// An agent whose output the test does not read.
-struct Spawned(std::process::Child);
+pub(crate) struct Spawned(std::process::Child);
 
 impl Drop for Spawned {
     fn drop(&mut self) {
@@ -252,7 +39,7 @@ impl Drop for Spawned {
     }
 }
 
-fn spawn(mesh: &mut Mesh, more: &[&str], stdout: Option<(fs::File, String)>) -> Spawned {
+pub(crate) fn spawn(mesh: &mut Mesh, more: &[&str], stdout: Option<(fs::File, String)>) -> Spawned {
     let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge-agent"));
     command
         .args(["run", "--plain", "--forgets", "--id", "1"])
@@ -270,7 +57,7 @@ fn spawn(mesh: &mut Mesh, more: &[&str], stdout: Option<(fs::File, String)>) -> 
 }
 
 /// The address of the API, once it is in the log.
-async fn address(log: &Path) -> String {
+pub(crate) async fn address(log: &Path) -> String {
     let found = || {
         let text = fs::read_to_string(log).ok()?;
         let line = text
@@ -512,25 +299,4 @@ async fn a_program_does_not_take_all_connections_of_the_socket() {
     drop(all);
     let unix = Agent::new(&format!("unix:{socket}")).unwrap();
     until(async || unix.info().await.is_ok()).await;
-}
-
-/// The last lines are written before the process ends.
-#[tokio::test]
-async fn the_end_of_an_agent_and_of_its_holds_is_in_the_audit() {
-    let mut mesh = Mesh::start(0).await;
-    let (audit, name) = path(&mesh, "audit");
-    alone(&mut mesh, &["--audit", &name]).await;
-    let (status, _) = mesh.curl(0, &["-X", "POST"], "/v1/locks/door?ttl=1s");
-    assert_eq!(status, 200);
-    let id = mesh.agents[0].process.id().unwrap().to_string();
-    let sent = Command::new("kill").args(["-TERM", &id]).status().unwrap();
-    assert!(sent.success());
-    soon(mesh.agents[0].process.wait()).await.unwrap();
-    let lines = audited(&audit);
-    let calls: Vec<_> = lines
-        .iter()
-        .map(|it| it["call"].as_str().unwrap())
-        .collect();
-    assert_eq!(calls, ["POST /v1/locks/{name}", "leave", "end"]);
-    assert_eq!(lines[2]["outcome"], "agent_leaves");
 }
