@@ -1,7 +1,7 @@
 //! C7: which nodes ask, and how often, when requests come one by one.
 
 use super::lab::{plot, words};
-use super::workload::{Arrivals, Requesters, Seen, Workload};
+use super::workload::{Arrivals, DEFAULT, LINE_NAMES, LINES, Requesters, Seen, Workload};
 use crate::claims::{Claim, Judgement, Paper, Samples, Verdict};
 
 /// The largest of Zipf's figures may be this many times the smallest.
@@ -9,22 +9,14 @@ const FLAT: f64 = 2.0;
 /// Mean time between two requests, in hundredths of the time that a node stays inside.
 const RATIOS: [u64; 4] = [100, 200, 300, 400];
 const ARRIVALS: [Arrivals; 2] = [Arrivals::Exponential, Arrivals::Weibull];
-const REQUESTERS: [Requesters; 2] = [Requesters::Uniform, Requesters::Zipf];
 
 const fn setting(requesters: Requesters, arrivals: Arrivals, ratio: u64) -> Workload {
     Workload {
         requesters,
         arrivals,
         ratio,
-        keep: false,
+        ..DEFAULT
     }
-}
-
-/// The lines of the thesis' figure: one for each kind of requesters and arrivals.
-fn lines() -> impl Iterator<Item = (Requesters, Arrivals)> {
-    REQUESTERS
-        .into_iter()
-        .flat_map(|requesters| ARRIVALS.map(|arrivals| (requesters, arrivals)))
 }
 
 /// Fewer requesters that ask more often.
@@ -43,7 +35,7 @@ fn kept() -> impl Iterator<Item = Workload> {
 }
 
 pub(super) fn claim() -> Claim {
-    let settings = lines().flat_map(|(requesters, arrivals)| {
+    let settings = LINES.into_iter().flat_map(|(requesters, arrivals)| {
         RATIOS.map(|ratio| setting(requesters, arrivals, ratio))
     });
     Claim {
@@ -65,7 +57,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let settings = RATIOS.map(|ratio| setting(requesters, arrivals, ratio));
         settings.iter().map(|it| it.seen(samples)).collect()
     };
-    let rows = lines().map(row).collect::<Option<Vec<_>>>()?;
+    let rows = LINES.into_iter().map(row).collect::<Option<Vec<_>>>()?;
     let [uniform, uniform_bursts, zipf, zipf_bursts] = rows.as_slice() else {
         return None;
     };
@@ -90,10 +82,9 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let of_zipf = spread(&[zipf, zipf_bursts]);
     let of_steep = spread(&[&steep]);
     let names: Vec<String> = RATIOS.iter().map(|it| (it / 100).to_string()).collect();
-    let names_of = ["uniform", "uniform, in bursts", "Zipf", "Zipf, in bursts"];
     let plot_of = |title: &str, unit: &str, figure: fn(&Seen) -> f64| {
         let lines = rows.iter().map(|row| row.iter().map(figure).collect());
-        let lines = names_of.into_iter().zip(lines);
+        let lines = LINE_NAMES.into_iter().zip(lines);
         let shape = Paper::reports("Zipf is below uniform, and flat (figure 5.7, curves)");
         plot(title, ("between / inside", &names), unit, lines, shape)
     };

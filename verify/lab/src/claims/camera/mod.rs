@@ -6,6 +6,8 @@
 
 mod c1;
 mod c10;
+mod c11;
+mod c12;
 mod c2;
 mod c3;
 mod c4;
@@ -33,5 +35,7 @@ pub fn claims() -> Vec<Claim> {
         c8::claim(),
         c9::claim(),
         c10::claim(),
+        c11::claim(),
+        c12::claim(),
     ]
 }

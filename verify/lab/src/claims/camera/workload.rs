@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use selvedge_camera::{Camera, Command, Event};
 use selvedge_core::{Choose, Span, Time};
-use selvedge_sim::network::{Action, Network};
+use selvedge_sim::network::{Action, Network, Point, Topology};
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -31,6 +31,9 @@ pub(super) enum Requesters {
     Zipf,
     /// The n-th node in proportion to 1 / n².
     Steep,
+    /// The n-th node in proportion to 1 / n, where the first is in a corner and nodes are numbered
+    /// by their distance from it.
+    Corner,
 }
 
 /// The distribution of the times between two requests.
@@ -51,7 +54,31 @@ pub(super) struct Workload {
     pub(super) ratio: u64,
     /// True if permissions are kept.
     pub(super) keep: bool,
+    pub(super) nodes: usize,
+    /// Percent lost on a hop.
+    pub(super) loss: u32,
 }
+
+/// The thesis' defaults.
+pub(super) const DEFAULT: Workload = Workload {
+    requesters: Requesters::Uniform,
+    arrivals: Arrivals::Exponential,
+    ratio: 100,
+    keep: false,
+    nodes: THESIS.nodes,
+    loss: THESIS.loss,
+};
+
+/// The lines of the thesis' figures: one for each kind of requesters and arrivals.
+pub(super) const LINES: [(Requesters, Arrivals); 4] = [
+    (Requesters::Uniform, Arrivals::Exponential),
+    (Requesters::Uniform, Arrivals::Weibull),
+    (Requesters::Zipf, Arrivals::Exponential),
+    (Requesters::Zipf, Arrivals::Weibull),
+];
+/// Their names.
+pub(super) const LINE_NAMES: [&str; 4] =
+    ["uniform", "uniform, in bursts", "Zipf", "Zipf, in bursts"];
 
 /// Figures of a setting, as means of all trials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,9 +107,14 @@ impl Workload {
             arrivals,
             ratio,
             keep,
+            nodes,
+            loss,
         } = self;
         let kept = if *keep { ", permissions kept" } else { "" };
-        format!("camera: {requesters:?} requesters, {arrivals:?} arrivals at {ratio}%{kept}")
+        format!(
+            "camera: {requesters:?} requesters of {nodes} nodes, {arrivals:?} arrivals at {ratio}%, \
+             {loss}% lost a hop{kept}"
+        )
     }
 
     pub(super) fn experiment(self) -> Experiment {
@@ -94,16 +126,17 @@ impl Workload {
     }
 
     fn run(&self, seed: u64) -> Result<Sample, Fault> {
-        let config = settings(THESIS.nodes).with_keep(self.keep);
-        let mesh = mesh(THESIS.nodes, THESIS.loss, config, seed)?;
+        let config = settings(self.nodes).with_keep(self.keep);
+        let mesh = mesh(self.nodes, self.loss, config, seed)?;
+        let requests = self.requests(mesh.topology(), seed);
         let mut run = Run {
-            queues: vec![VecDeque::new(); THESIS.nodes],
+            queues: vec![VecDeque::new(); self.nodes],
             mesh,
             served: 0,
             waited: 0,
             with_queue: 0,
         };
-        for (at, node) in self.requests(seed) {
+        for (at, node) in requests {
             run.until(at)?;
             run.wants(node)?;
         }
@@ -120,18 +153,23 @@ impl Workload {
 
     /// The time and the node of each request. Whole numbers only, so that it is the same on every
     /// platform.
-    fn requests(&self, seed: u64) -> Vec<(Time, usize)> {
+    fn requests(&self, places: &Topology, seed: u64) -> Vec<(Time, usize)> {
         /// The mean number of steps of a drawn time.
         const STEPS: u64 = 1_000;
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mean = INSIDE.0 * self.ratio / 100;
         let weight = |nth: u64| match self.requesters {
             Requesters::Uniform => 1,
-            Requesters::Zipf => 1_000_000 / nth,
+            Requesters::Zipf | Requesters::Corner => 1_000_000 / nth,
             Requesters::Steep => 1_000_000 / (nth * nth),
         };
-        let weights: Vec<u64> = (1..=THESIS.nodes as u64).map(weight).collect();
+        let weights: Vec<u64> = (1..=self.nodes as u64).map(weight).collect();
         let total: u64 = weights.iter().sum();
+        let mut order: Vec<usize> = (0..self.nodes).collect();
+        if self.requesters == Requesters::Corner {
+            let corner = Point { x: 0, y: 0 };
+            order.sort_by_key(|&node| places.point(node).map(|it| it.distance(corner)));
+        }
         let mut at = Time::ZERO;
         let requests = (0..REQUESTS).map(|_| {
             // The number of steps until an event of probability 1 in 1,000.
@@ -148,8 +186,8 @@ impl Workload {
                 point = point.saturating_sub(weight);
                 before < weight
             };
-            let node = weights.iter().position(is_in).unwrap_or_default();
-            (at, node)
+            let rank = weights.iter().position(is_in).unwrap_or_default();
+            (at, order.get(rank).copied().unwrap_or_default())
         });
         requests.collect()
     }

@@ -17,6 +17,7 @@ const DEFAULT: Setting = Setting {
     bias: Bias::Harmonic,
     every_hop: false,
     own_suspicions: false,
+    history: HISTORY,
 };
 
 /// Percent lost, and the thesis' c for 49 nodes.

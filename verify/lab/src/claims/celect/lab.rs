@@ -1,5 +1,7 @@
 //! One trial: Medley-F's lists are recorded, and each protocol elects once on them.
 
+mod answers;
+
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use selvedge_sim::network::{Link, MembershipTrace, Multicasts, Network, Relays, 
 
 use chacha20::ChaCha8Rng;
 use rand_core::SeedableRng;
+
+pub(super) use answers::Agreement;
 
 use super::received::{Received, node_of, without_hearsay};
 use crate::claims::membership::traces::{Losses, PERIOD, Placement, Recording, member, recorded};
@@ -82,6 +86,8 @@ pub(super) struct Setting {
     pub(super) every_hop: bool,
     /// True if nodes count the suspicions that they begin, and not the ones they receive.
     pub(super) own_suspicions: bool,
+    /// The number of periods in which suspicions are counted: [`HISTORY`], except in E12.
+    pub(super) history: u64,
 }
 
 /// The figures of an election.
@@ -129,6 +135,7 @@ impl Setting {
             bias,
             every_hop,
             own_suspicions,
+            history,
         } = self;
         let way = if *every_hop { "a hop" } else { "a message" };
         let own = if *own_suspicions {
@@ -136,8 +143,13 @@ impl Setting {
         } else {
             ""
         };
+        let long = if *history == HISTORY {
+            String::new()
+        } else {
+            format!(", {history} periods")
+        };
         format!(
-            "celect: {nodes} nodes {placement:?}, {loss}% lost {way}, {bias:?}, c {c}, f {f}{own}"
+            "celect: {nodes} nodes {placement:?}, {loss}% lost {way}, {bias:?}, c {c}, f {f}{own}{long}"
         )
     }
 
@@ -238,14 +250,14 @@ impl<'a> Trial<'a> {
         let mut order: Vec<usize> = (0..nodes).collect();
         order.sort_by_key(|&node| attribute.rank(member(node)));
         let losses = setting.losses(&order);
-        let periods = HISTORY + TAIL;
+        let periods = setting.history + TAIL;
         let Recording {
             topology,
             begin,
             lists,
             trace,
         } = recorded(setting.placement, nodes, &losses, periods, seed)?;
-        let begin = begin + Span::millis(PERIOD * HISTORY);
+        let begin = begin + Span::millis(PERIOD * setting.history);
         let mut suspicions = vec![0; nodes];
         for entry in trace.entries() {
             if let Delta::Suspected(suspect) = entry.delta
@@ -433,6 +445,7 @@ mod tests {
             bias,
             every_hop,
             own_suspicions: false,
+            history: HISTORY,
         }
     }
 

@@ -11,6 +11,7 @@ mod e08;
 mod e09;
 mod e10;
 pub mod e11;
+mod e12;
 mod figures;
 mod lab;
 mod missing;
@@ -32,5 +33,6 @@ pub fn claims() -> Vec<Claim> {
         e08::claim(),
         e09::claim(),
         e10::claim(),
+        e12::claim(),
     ]
 }

@@ -13,7 +13,7 @@ pub(super) struct Received {
     known: bool,
     pub(super) listed: bool,
     /// The number of suspicions since the node was known.
-    suspicions: u32,
+    pub(super) suspicions: u32,
 }
 
 impl Received {

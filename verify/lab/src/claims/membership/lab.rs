@@ -11,6 +11,7 @@ use selvedge_membership::{
 };
 use selvedge_sim::network::{Link, Network, PAPER_CLUSTERS, Relays, Topology, TopologyError};
 
+use super::by_hops::{ByHops, Count};
 use super::mobility::Mobility;
 use super::nodes::{id, member, pick, set_distances};
 use crate::claims::{Experiment, Fault as Broken, Sample, Samples};
@@ -161,11 +162,13 @@ pub(super) struct Seen {
     pub(super) messages: u64,
     /// Nodes times periods in the time of counting.
     pub(super) node_periods: u64,
+    /// The messages in the time of counting, by the hops to their receivers.
+    pub(super) by_hops: ByHops,
 }
 
 impl From<Seen> for Sample {
     fn from(seen: Seen) -> Self {
-        Self(vec![
+        let mut columns = vec![
             seen.first,
             seen.earliest,
             seen.latest,
@@ -175,7 +178,9 @@ impl From<Seen> for Sample {
             Some(seen.hops),
             Some(seen.messages),
             Some(seen.node_periods),
-        ])
+        ];
+        columns.extend(seen.by_hops.map(Some));
+        Self(columns)
     }
 }
 
@@ -193,6 +198,7 @@ impl From<&Sample> for Seen {
             hops: count(6),
             messages: count(7),
             node_periods: count(8),
+            by_hops: core::array::from_fn(|nth| count(9 + nth)),
         }
     }
 }
@@ -296,12 +302,15 @@ impl Setting {
             mobility.carry_out(&mut mesh, &mut rng)?;
         }
         let counted = mesh.counters();
+        let count = Count::begin(&mut mesh);
         mesh.run_for(Span::millis(PERIOD * COUNTING));
+        let by_hops = count.end(&mut mesh);
         let now = mesh.counters();
         let mut seen = Seen {
             hops: now.hop_bytes - counted.hop_bytes,
             messages: now.bytes - counted.bytes,
             node_periods: mesh.len() as u64 * COUNTING,
+            by_hops,
             ..Seen::default()
         };
         // Anywhere within a period.

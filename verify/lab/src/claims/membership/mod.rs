@@ -3,6 +3,7 @@
 //! One unit of the thesis is a millisecond here. Each trial places 49 nodes at random, lets them
 //! join, settle for 200 periods and then fail. All rules have the same placements and failures.
 
+mod by_hops;
 mod figures;
 mod lab;
 pub(super) mod lists;
@@ -18,6 +19,7 @@ mod m09;
 mod m10;
 mod m11;
 mod m12;
+mod m13;
 mod mobility;
 mod nodes;
 pub(super) mod traces;
@@ -40,5 +42,6 @@ pub fn claims() -> Vec<Claim> {
         m10::claim(),
         m11::claim(),
         m12::claim(),
+        m13::claim(),
     ]
 }
