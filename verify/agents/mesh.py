@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "hosts/target")) / "release/selvedge-agent"
 BUILD = "(cd hosts && cargo build --release -p selvedge-agent)"
+# The settings of the allocator that selvedge-agent.service has.
+ALLOCATOR = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
 # The variable that marks a process inside of the namespace.
 INSIDE = "SELVEDGE_VERIFY_NAMESPACE"
 
@@ -97,7 +99,7 @@ class Agent:
         with open(self.log, "ab") as log:
             log.write(f"--- start {self.starts} at {time.monotonic():.3f}\n".encode())
             self.process = subprocess.Popen([str(it) for it in command], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=os.environ | mesh.environment(self))
+                                            stderr=log, env=os.environ | ALLOCATOR | mesh.environment(self))
 
     def send(self, number):
         if self.process.poll() is None:

@@ -302,3 +302,33 @@ impl Run {
             .map_err(Fault::network)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requesters_in_a_corner_are_the_nearer_the_more_often_they_ask() {
+        let places = Topology::random_geometric(40, 13_000, 4_000, 1).unwrap();
+        let setting = |requesters| Workload {
+            requesters,
+            nodes: 40,
+            ..DEFAULT
+        };
+        let anywhere = setting(Requesters::Zipf).requests(&places, 7);
+        let corner = setting(Requesters::Corner).requests(&places, 7);
+        let distance = |node: usize| places.point(node).unwrap().distance(Point::new(0, 0));
+        // The same draws: the rank in one is the node of the other.
+        let mut by_rank: Vec<(usize, u64)> = anywhere
+            .iter()
+            .zip(&corner)
+            .map(|(&(at, rank), &(other, node))| {
+                assert_eq!(at, other);
+                (rank, distance(node))
+            })
+            .collect();
+        by_rank.sort_unstable();
+        assert!(by_rank.is_sorted_by_key(|it| it.1));
+        assert!(by_rank.first() < by_rank.last());
+    }
+}

@@ -35,17 +35,20 @@ const TABLE: [Column; 5] = [
     column(256, 0.5, 8, 18),
 ];
 
+/// Another reading of a setting, with a name.
+type Reading = (&'static str, fn(Setting) -> Setting);
+
 /// The nodes of [`otherwise`].
 const DEFAULT_NODES: f64 = 49.0;
 
 /// Suspicions are counted only where they begin.
-const OWN: (&str, fn(Setting) -> Setting) = ("own suspicions only", |it| Setting {
+const OWN: Reading = ("own suspicions only", |it| Setting {
     own_suspicions: true,
     ..it
 });
 
 /// Other readings of 49 nodes at 5%, by name.
-const OTHERWISE: [(&str, fn(Setting) -> Setting); 4] = [
+const OTHERWISE: [Reading; 4] = [
     OWN,
     ("suspicions of the 5 minutes of table 5.1", |it| Setting {
         history: 300_000 / PERIOD,
@@ -122,8 +125,6 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         let words = figures.iter().map(|it| format!("{it:.0}"));
         words.collect::<Vec<_>>().join(", ")
     };
-    let unnamed = sizes.iter().map(|it| format!("{:.1}", 100.0 * it.unnamed));
-    let promised = TABLE.map(|it| format!("{:.1}", 100.0 / it.nodes as f64));
     let read_otherwise = OTHERWISE.iter().zip(&others);
     let read_otherwise =
         read_otherwise.map(|((name, _), seen)| format!("{:.2} with {name}", seen.missing));
@@ -143,17 +144,19 @@ fn judge(samples: &Samples) -> Option<Judgement> {
         },
         reason: format!(
             "c + 1 is {}. p of 49 nodes is {} in the grid, at random and in clusters, {} at 5, 10, 15 and \
-             20% lost; {}. None of c + 1 answers names such a node in {}% of all cases; with high \
-             probability means below {}%. Lists are those of Medley-F under the thesis' rules, all nodes \
-             lose the same, and suspicions are counted for {} units: in them a node of 49 begins \
-             {begun:.2} suspicions and learns of {counted:.1}. One is refuted before it has reached more than \
-             {reached:.0}% of the nodes, so nodes count different ones. Better when each p is at most the thesis' and each r at most c + 1, holds when each r is.",
+             20% lost; {}. None of c + 1 answers names such a node in {}% of all cases; were \
+             answers independent, in {}%; with high probability means below {}%. Lists are those of Medley-F \
+             under the thesis' rules, all nodes lose the same, and suspicions are counted for {} units: in \
+             them a node of 49 begins {begun:.2} suspicions and learns of {counted:.1}. A suspicion has reached \
+             {reached:.0}% of the nodes when it is refuted, so nodes count different ones. Better when each p \
+             is at most the thesis' and each r at most c + 1, holds when each r is.",
             TABLE.map(|it| it.answers.to_string()).join(", "),
             parts(&placements),
             parts(&losses),
             read_otherwise.collect::<Vec<_>>().join(", "),
-            unnamed.collect::<Vec<_>>().join(", "),
-            promised.join(", "),
+            percent(sizes.iter().map(|it| it.unnamed)),
+            percent(pairs().map(|(it, seen)| seen.missing.powf(it.answers.into()))),
+            percent(TABLE.map(|it| 1.0 / it.nodes as f64)),
             PERIOD * HISTORY,
         ),
         trials: all.into_iter().flatten().map(|it| it.trials).min()?,
@@ -172,6 +175,11 @@ fn judge(samples: &Samples) -> Option<Judgement> {
 
 fn two_digits(figures: impl IntoIterator<Item = f64>) -> String {
     let words = figures.into_iter().map(|it| format!("{it:.2}"));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn percent(shares: impl IntoIterator<Item = f64>) -> String {
+    let words = shares.into_iter().map(|it| format!("{:.1}", 100.0 * it));
     words.collect::<Vec<_>>().join(", ")
 }
 

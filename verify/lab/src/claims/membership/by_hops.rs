@@ -45,3 +45,21 @@ impl Count {
         self.0.each_ref().map(|it| it.load(Ordering::Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::lab::{Setting, Variant};
+
+    #[test]
+    fn all_messages_and_all_hops_are_counted() {
+        let setting = Setting {
+            nodes: 12,
+            ..Setting::new(Variant::Both, 1)
+        };
+        let seen = setting.run(1).unwrap();
+        assert!(seen.by_hops.iter().filter(|it| **it > 0).count() > 1);
+        assert_eq!(seen.by_hops.iter().sum::<u64>(), seen.messages);
+        let hops = seen.by_hops.iter().zip(1..).map(|(it, hops)| it * hops);
+        assert_eq!(hops.sum::<u64>(), seen.hops);
+    }
+}

@@ -159,8 +159,11 @@ fn none_of(all: usize, naming: usize, drawn: usize) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::panic, reason = "a test may fail")]
 mod tests {
+    use super::super::Bias;
     use super::*;
+    use crate::claims::membership::traces::Placement;
 
     #[test]
     fn a_node_is_unnamed_as_often_as_draws_without_replacement_miss_it() {
@@ -173,6 +176,40 @@ mod tests {
             (10, 7, 4, 0.0),
         ] {
             assert!((none_of(all, naming, drawn) - chance).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_node_that_an_answer_names_is_in_one_of_all_answers() {
+        let setting = Setting {
+            placement: Placement::Random,
+            nodes: 11,
+            loss: 20,
+            c: 10,
+            f: 0,
+            bias: Bias::Even,
+            every_hop: false,
+            own_suspicions: false,
+            history: 200,
+        };
+        let trial = Trial::new(&setting, 1).unwrap();
+        let answers = trial.answers(1).unwrap();
+        let sample = trial.agreement(&answers).unwrap();
+        let [
+            Some(missing),
+            Some(all),
+            Some(unnamed),
+            Some(top),
+            Some(counted),
+        ] = sample.0[..]
+        else {
+            panic!("{sample:?}");
+        };
+        assert_eq!((all, top, unnamed), (11 * 5, 5, 0));
+        // No node names itself, and some others are named.
+        assert!((top..all).contains(&missing) && counted > 0);
+        for (node, answer) in answers.iter().enumerate() {
+            assert!(!answer.contains(&member(node).id) && answer.len() <= NAMED);
         }
     }
 }
