@@ -7,16 +7,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread;
 
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// The most lines that wait.
 const LINES: usize = 1_024;
-/// The longest wait for lines at the end of the process.
-const FLUSH: Duration = Duration::from_secs(1);
+/// The longest wait for the thread, which may be at a write that stalls.
+const WAIT: Duration = Duration::from_secs(1);
+/// The interval at which a full queue is looked at.
+const LOOKS: Duration = Duration::from_millis(10);
 /// The mode of a new file: its user writes, and its group reads.
 const MODE: u32 = 0o640;
 
@@ -161,22 +163,30 @@ impl Lines {
         has_room
     }
 
-    /// Opens the file anew. The former one stays in use after an error.
+    /// Opens the file anew. The former one stays in use after an error; after a stall, until the thread goes on.
     pub(crate) async fn reopen(&self) -> io::Result<()> {
-        let (reply, answer) = oneshot::channel();
-        let stalls = || io::Error::other("it is not written now: see whether its disk stalls");
-        if self.orders.try_send(Order::Reopen(reply)).is_err() {
-            return Err(stalls());
+        match timeout(WAIT, self.ask(Order::Reopen)).await {
+            Ok(Some(reopened)) => reopened,
+            Ok(None) | Err(_) => Err(io::Error::other(
+                "it is not written now: see whether its disk stalls",
+            )),
         }
-        answer.await.unwrap_or_else(|_| Err(stalls()))
     }
 
     /// Waits until all lines are written, for a second at most: the process is about to end.
     pub(crate) async fn flush(&self) {
+        timeout(WAIT, self.ask(Order::Flush)).await.ok();
+    }
+
+    /// Gives the thread an order once there is room, and returns the answer; `None` when the thread has ended.
+    async fn ask<T>(&self, order: impl FnOnce(oneshot::Sender<T>) -> Order) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        if self.orders.try_send(Order::Flush(reply)).is_ok() {
-            timeout(FLUSH, answer).await.ok();
+        let mut order = order(reply);
+        while let Err(TrySendError::Full(it)) = self.orders.try_send(order) {
+            order = it;
+            sleep(LOOKS).await;
         }
+        answer.await.ok()
     }
 
     /// The numbers of written and of lost lines.
@@ -201,18 +211,27 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::path::PathBuf;
 
+    use core::time::Duration;
+
+    use tokio::time::{sleep, timeout};
+
     use super::{Appended, LINES, Lines, Sink};
 
-    /// More than the pipe has room for.
-    #[tokio::test]
-    async fn a_flush_waits_for_all_lines_and_those_without_room_are_counted() {
-        let (mut reader, writer) = io::pipe().unwrap();
+    /// Lines in a pipe.
+    fn piped(writer: io::PipeWriter) -> Lines {
         let sink = Sink::File(Appended {
             path: PathBuf::new(),
             file: OwnedFd::from(writer).into(),
             is_torn: false,
         });
-        let lines = Lines::start("test", sink, |error| assert!(error.is_none())).unwrap();
+        Lines::start("test", sink, |_| ()).unwrap()
+    }
+
+    /// More than the pipe has room for.
+    #[tokio::test]
+    async fn a_flush_waits_for_all_lines_and_those_without_room_are_counted() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let lines = piped(writer);
         let line = "x".repeat(1_023);
         let count = (0..LINES / 2).filter(|_| lines.write(line.clone())).count();
         assert_eq!(count, LINES / 2);
@@ -231,7 +250,31 @@ mod tests {
         let had_room = (0..2 * LINES).filter(|_| lines.write(line.clone())).count();
         assert!(had_room < 2 * LINES);
         assert_eq!(lines.counts().1, (2 * LINES - had_room) as u64);
-        assert!(lines.reopen().await.is_err());
+        // A flush waits for room.
+        let mut reader = reader.unwrap();
+        let mut text = vec![0; had_room << 10];
+        let reads = async {
+            sleep(Duration::from_millis(50)).await;
+            let reads = tokio::task::spawn_blocking(move || reader.read_exact(&mut text));
+            reads.await.unwrap().unwrap();
+        };
+        let flushed = async {
+            lines.flush().await;
+            lines.counts().0
+        };
+        let (written, ()) = tokio::join!(flushed, reads);
+        assert_eq!(written, (count + had_room) as u64);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_stalls_is_not_waited_for() {
+        let (reader, writer) = io::pipe().unwrap();
+        let lines = piped(writer);
+        // More than the pipe has room for, and less than the queue.
+        let count = (0..LINES / 2).filter(|_| lines.write("x".repeat(1_023)));
+        assert_eq!(count.count(), LINES / 2);
+        let reopened = timeout(Duration::from_secs(30), lines.reopen()).await;
+        assert!(reopened.unwrap().is_err());
         drop(reader);
     }
 

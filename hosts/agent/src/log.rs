@@ -2,7 +2,7 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::SystemTime;
@@ -57,9 +57,10 @@ impl Log {
             LogTo::Stdout | LogTo::Stderr | LogTo::Journal => String::new(),
         };
         let report = move |error: Option<io::Error>| {
-            // There is no other place, and a standard output without a reader is no loss.
+            // There is no other place, which may be closed, and a standard output without a reader is no loss.
             if let Some(error) = error.filter(|_| has_file) {
-                eprintln!("selvedge-agent: lines of the log are lost: {name}: {error}");
+                let why = format!("selvedge-agent: lines of the log are lost: {name}: {error}");
+                writeln!(io::stderr(), "{why}").ok();
             }
         };
         let lines = Lines::start("log", sink, report).map_err(Failure::Runtime)?;
