@@ -42,6 +42,10 @@ pub(crate) struct HandOver {
     /// The candidate: the number of its member, or its session as `candidates` prints it; the first one without it
     #[arg(long, value_name = "MEMBER|SESSION")]
     to: Option<String>,
+    /// The wait for the leader's program to let go, up to 1h. One that does not leads on unless this is longer than its
+    /// time to live
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "10s")]
+    wait: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -152,7 +156,7 @@ impl Ask for Candidates {
 
 impl Ask for HandOver {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
-        let Self { election, to } = self;
+        let Self { election, to, wait } = self;
         let session = match to {
             // The first one of that member.
             Some(member) if member.parse::<u64>().is_ok() => {
@@ -164,6 +168,7 @@ impl Ask for HandOver {
             }
             to => to,
         };
+        let agent = agent.clone().with_wait(wait);
         let handed = agent.hand_over_election(&election, session.as_deref());
         handed.await?;
         Ok(ExitCode::SUCCESS)

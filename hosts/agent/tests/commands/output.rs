@@ -287,10 +287,10 @@ async fn a_leadership_is_handed_over_to_a_member_or_a_session() {
     let candidate =
         |session: &str| format!(r#"{{"value":"v","priority":5,"session":"{session}"}}"#);
     let candidates = ["77.0.4", "7.0.1", "7.0.2"].map(candidate).join(",");
-    for (to, session) in [
-        (&["--to", "7"][..], "to=7.0.1&"),
-        (&["--to", "7.0.2"], "to=7.0.2&"),
-        (&[], ""),
+    for (to, question) in [
+        (&["--wait", "1m", "--to", "7"][..], "to=7.0.1&wait=60000ms"),
+        (&["--to", "7.0.2"], "to=7.0.2&wait=10000ms"),
+        (&[], "wait=10000ms"),
     ] {
         if to.last() == Some(&"7") {
             fake.answers(200, format!("[{candidates}]"));
@@ -302,7 +302,7 @@ async fn a_leadership_is_handed_over_to_a_member_or_a_session() {
             let request = "GET /v1/elections/heating/candidates?wait=10000ms";
             assert_eq!(fake.request(), request);
         }
-        let request = format!("POST /v1/elections/heating/hand-over?{session}wait=10000ms");
+        let request = format!("POST /v1/elections/heating/hand-over?{question}");
         assert_eq!(fake.request(), request);
     }
     fake.answers(200, "[]");
