@@ -2,16 +2,19 @@
 //! for the end of each hold. No line has a value, a token or the secret name of a hold.
 
 use core::net::SocketAddr;
+use core::time::Duration;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use selvedge_http::Role;
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 
 use crate::Failure;
 use crate::config::AuditTo;
+use crate::keeper::later;
 use crate::lines::{Lines, Sink};
 use crate::log::{self, Level, Log};
 
@@ -19,6 +22,8 @@ use crate::log::{self, Level, Log};
 const NAMES: usize = 32;
 /// The most characters of a name in a line. Names that are accepted have 255 bytes at most.
 const CHARACTERS: usize = 256;
+/// The least time between two lines in the log about a want of room.
+const PACE: Duration = Duration::from_secs(60);
 
 /// The audit. Clones are of the same one.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +33,8 @@ pub(crate) struct Audit(Option<Arc<On>>);
 struct On {
     to: To,
     log: Log,
-    /// Lines are lost for want of room, which the log has.
-    is_full: AtomicBool,
+    /// The time from which the log has another line about a want of room.
+    reports_from: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -123,7 +128,7 @@ impl Audit {
         Ok(Self(Some(Arc::new(On {
             to,
             log: log.clone(),
-            is_full: AtomicBool::new(false),
+            reports_from: Mutex::default(),
         }))))
     }
 
@@ -153,8 +158,7 @@ impl Audit {
                 has_room
             }
         };
-        let was_full = on.is_full.swap(!has_room, Ordering::Relaxed);
-        if !has_room && !was_full {
+        if !has_room && on.reports() {
             let why = "lines of the audit are lost: more come than are written: see selvedge_audit_lines_total";
             on.log.at(Level::Error, why);
         }
@@ -186,6 +190,20 @@ impl Audit {
     }
 }
 
+impl On {
+    /// Returns true if the log is to have a line about a want of room: a queue that is full, and then not, and then full
+    /// again, does not fill the log.
+    fn reports(&self) -> bool {
+        let from = self.reports_from.lock();
+        let mut from = from.unwrap_or_else(PoisonError::into_inner);
+        let is_due = from.is_none_or(|it| it <= later(Duration::ZERO));
+        if is_due {
+            *from = Some(later(PACE));
+        }
+        is_due
+    }
+}
+
 impl Caller {
     pub(crate) fn signal(signal: &'static str) -> Self {
         Self {
@@ -207,9 +225,10 @@ impl Caller {
     }
 }
 
-/// A name, not too long for a line.
+/// A name, not too long for a line, and without characters that control a terminal.
 pub(crate) fn name(name: &str) -> Value {
-    name.chars().take(CHARACTERS).collect::<String>().into()
+    let short: String = name.chars().take(CHARACTERS).collect();
+    short.replace(char::is_control, "\u{fffd}").into()
 }
 
 const fn role(role: Role) -> &'static str {
@@ -218,5 +237,51 @@ const fn role(role: Role) -> &'static str {
         Role::Full => "full",
         Role::Reader => "reader",
         Role::Stranger => "none",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::{self, Read as _};
+    use std::os::fd::AsRawFd as _;
+
+    use super::{Audit, Caller, Event, Names, name};
+    use crate::config::{AuditTo, LogTo};
+    use crate::log::Log;
+
+    #[test]
+    fn a_name_does_not_control_a_terminal() {
+        assert_eq!(name("a\u{9b}2J\u{7f}\n"), "a\u{fffd}2J\u{fffd}\u{fffd}");
+    }
+
+    #[tokio::test]
+    async fn a_queue_that_is_full_again_and_again_does_not_fill_the_log() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let name = format!("selvedge-audit-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let log = Log::start(&LogTo::File(path.clone())).unwrap();
+        let pipe = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        let audit = Audit::start(&AuditTo::File(pipe.into()), &log).unwrap();
+        let has_room = || {
+            let lost = audit.counts().1;
+            let event = Event {
+                call: "reload",
+                on: &Names::new(),
+                status: None,
+                outcome: "done",
+            };
+            audit.note(&Caller::default(), event);
+            audit.counts().1 == lost
+        };
+        for _ in 0..3 {
+            while has_room() {}
+            reader.read_exact(&mut [0; 16_384]).unwrap();
+            while !has_room() {}
+        }
+        log.flush().await;
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        fs::remove_file(path).unwrap();
     }
 }
