@@ -94,47 +94,58 @@ pub(crate) enum HandOver {
     NoCandidate,
     /// This kind of hold has no candidates.
     NoElection,
+    /// A later request took the place of this one.
+    Overtaken,
+}
+
+/// A hold after a request to hand it over.
+#[derive(Debug)]
+pub(crate) enum Rest {
+    /// All is as it was.
+    Kept(Held),
+    /// The candidate leads; after an error that, or no one.
+    Over(Result<(), Error>),
 }
 
 impl Held {
-    /// Hands a leadership over: to the candidate with this session, else to the first one. Returns what is still
-    /// held. When the client waits no longer, the leadership has been handed over, or ends.
+    /// Hands a leadership over: to the candidate with this session, else to the first one. When the client waits no
+    /// longer, the leadership has been handed over, or ends.
     pub(crate) async fn hand_over(
         self,
         to: Option<SessionId>,
         mut reply: oneshot::Sender<Result<HandOver, Error>>,
-    ) -> Option<Self> {
+    ) -> Rest {
         let Self::Election(election, leads) = self else {
             reply.send(Ok(HandOver::NoElection)).ok();
-            return Some(self);
+            return Rest::Kept(self);
         };
         let candidates = tokio::select! {
             candidates = election.candidates() => candidates,
-            () = reply.closed() => return Some(Self::Election(election, leads)),
+            () = reply.closed() => return Rest::Kept(Self::Election(election, leads)),
         };
         let candidates = match candidates {
             Ok(candidates) => candidates,
             Err(error) => {
                 reply.send(Err(error)).ok();
-                return Some(Self::Election(election, leads));
+                return Rest::Kept(Self::Election(election, leads));
             }
         };
         let is_meant = |it: &&Candidate| to.is_none_or(|to| it.session() == Some(to));
         let Some(next) = candidates.iter().find(is_meant) else {
             reply.send(Ok(HandOver::NoCandidate)).ok();
-            return Some(Self::Election(election, leads));
+            return Rest::Kept(Self::Election(election, leads));
         };
         let outcome = tokio::select! {
             outcome = leads.hand_over(next) => outcome,
-            () = reply.closed() => return None,
+            () = reply.closed() => return Rest::Over(Err(Error::Unanswered)),
         };
         let (answer, rest) = match outcome {
-            Ok(None) => (Ok(HandOver::Done), None),
+            Ok(None) => (Ok(HandOver::Done), Rest::Over(Ok(()))),
             Ok(Some(leads)) => (
                 Ok(HandOver::NoCandidate),
-                Some(Self::Election(election, leads)),
+                Rest::Kept(Self::Election(election, leads)),
             ),
-            Err(error) => (Err(error), None),
+            Err(error) => (Err(error), Rest::Over(Err(error))),
         };
         // The client may have gone.
         reply.send(answer).ok();

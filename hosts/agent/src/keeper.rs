@@ -8,7 +8,7 @@ use selvedge_udp::{Clock, Error, Session, Span};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::held::{HandOver, Held};
+use crate::held::{HandOver, Held, Rest};
 use crate::hold::{Standing, View};
 
 /// The interval at which a hold that has lapsed is looked at.
@@ -48,6 +48,8 @@ pub(crate) enum Reason {
     Disconnected,
     SessionOver,
     HandedOver,
+    /// It was to be handed over, and the outcome is not known: the candidate leads, or no one.
+    HandOverFailed,
     AgentLeaves,
 }
 
@@ -59,6 +61,7 @@ impl Reason {
             Self::Disconnected => "disconnected",
             Self::SessionOver => "session_over",
             Self::HandedOver => "handed_over",
+            Self::HandOverFailed => "hand_over_failed",
             Self::AgentLeaves => "agent_leaves",
         }
     }
@@ -96,7 +99,8 @@ impl Keeper {
         loop {
             let end = self.keep(held.session(), inbox).await;
             let (hands_over, then) = match (end, self.yields.take()) {
-                (End::HandOver(it), _) => {
+                (End::HandOver(it), former) => {
+                    overtake(former);
                     // The candidate may lead from now on.
                     self.standing.send_replace(Standing::Lapsed);
                     (it, None)
@@ -112,16 +116,20 @@ impl Keeper {
             };
             let (to, reply) = hands_over;
             match (held.hand_over(to, reply).await, then) {
-                (None, then) => {
+                (Rest::Over(outcome), then) => {
+                    let why = match outcome {
+                        Ok(()) => Reason::HandedOver,
+                        Err(_) => Reason::HandOverFailed,
+                    };
                     if let Some(reply) = then.and_then(|it| it.0) {
-                        reply.send(Ok(())).ok();
+                        reply.send(outcome).ok();
                     }
-                    return (None, None, Reason::HandedOver);
+                    return (None, None, why);
                 }
                 // There is no such candidate any more, and no one counts on this hold.
-                (Some(rest), Some((reply, why))) => return (Some(rest), reply, why),
+                (Rest::Kept(rest), Some((reply, why))) => return (Some(rest), reply, why),
                 // It leads on.
-                (Some(rest), None) => {
+                (Rest::Kept(rest), None) => {
                     held = rest;
                     self.ends = self.ends.filter(|_| self.leaves);
                 }
@@ -164,8 +172,7 @@ impl Keeper {
                     Some(Order::Release(reply)) => return End::Release(reply),
                     Some(Order::HandOver(it)) => return End::HandOver(it),
                     Some(Order::Yield(it)) => {
-                        // A second request takes the place of the first one.
-                        self.yields = Some(it);
+                        overtake(self.yields.replace(it));
                         self.lapse(session);
                     }
                     Some(Order::End) => {
@@ -213,6 +220,14 @@ impl Keeper {
         }
         self.view.is_held = session.is_alive() && self.ends.is_none();
         self.view.alive_for_ms = if self.view.is_held { left.0 / 1_000 } else { 0 };
+    }
+}
+
+/// Answers a request whose place a later one takes.
+fn overtake(former: Option<HandsOver>) {
+    if let Some((_, reply)) = former {
+        // The client may have gone.
+        reply.send(Ok(HandOver::Overtaken)).ok();
     }
 }
 

@@ -153,10 +153,12 @@ impl Agent {
 
     /// Hands the leadership of an election over, for a program that is not the leader: to the candidate with this
     /// session, or to the first one. The leader's program learns first that its hold lapses; the candidate leads when that
-    /// program has let go, or is certain to lead no longer. The agent has to be the leader's one.
+    /// program has let go, or is certain to lead no longer. The agent has to be the leader's one. Where the program does
+    /// not let go, only a wait above its time to live hands over ([`with_wait`](Self::with_wait)).
     ///
     /// [`Kind::Mismatch`](crate::Kind::Mismatch) when no such candidate waits: the leader leads on;
-    /// [`Kind::NotFound`](crate::Kind::NotFound) when no program leads through this agent.
+    /// [`Kind::NotFound`](crate::Kind::NotFound) when no program leads through this agent;
+    /// [`Kind::Unavailable`](crate::Kind::Unavailable) also when a later request takes the place of this one.
     pub async fn hand_over_election(&self, election: &str, to: Option<&str>) -> Result<(), Error> {
         let call = self.call(Method::POST, &["elections", election, "hand-over"]);
         call.maybe("to", to).done().await

@@ -177,6 +177,10 @@ fn handed_over(outcome: HandOver) -> Answer {
         HandOver::NoElection => Err(Refusal::bad(
             "this hold has no candidates: release it, or give the hold of a leader",
         )),
+        HandOver::Overtaken => {
+            let why = "a later request to hand over took the place of this one: see who leads";
+            Err(Refusal::new(Kind::Unavailable, why))
+        }
     }
 }
 

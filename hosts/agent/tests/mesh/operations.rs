@@ -269,8 +269,13 @@ async fn a_leader_is_handed_over_at_its_own_agent() {
     // Long before it would be certain no longer.
     let revives = until(async || leads.is_held());
     timeout(LONG / 3, revives).await.unwrap();
+    // A later request takes the place of a former one.
+    let client = mesh.client(1).clone();
+    let former = tokio::spawn(async move { client.hand_over_election("heating", None).await });
+    soon(leads.lapsed()).await;
     let lets_go = async {
-        soon(leads.lapsed()).await;
+        let overtaken = soon(former).await.unwrap().unwrap_err();
+        assert_eq!(overtaken.kind(), Some(Kind::Unavailable), "{overtaken}");
         drop(leads);
     };
     let handed = soon(mesh.client(1).hand_over_election("heating", None));
