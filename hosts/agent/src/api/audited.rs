@@ -16,6 +16,19 @@ use crate::audit::{self, By, Caller, Event, Names};
 /// The path of a hold. An extension changes nothing but its time, and comes every few seconds.
 const HOLD: &str = "/v1/holds/{hold}";
 
+/// The methods of HTTP.
+const METHODS: [Method; 9] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::PATCH,
+    Method::DELETE,
+    Method::OPTIONS,
+    Method::CONNECT,
+    Method::TRACE,
+];
+
 /// The API, and the tokens of its clients.
 #[derive(Clone, Debug)]
 pub(super) struct Audited {
@@ -82,8 +95,12 @@ impl Call {
         Self {
             api,
             caller,
-            // A path that is not there may have any text.
-            call: format!("{} {}", parts.method, path.unwrap_or("(no such path)")),
+            // A path that is not there, and a method of no standard, may have any text.
+            call: format!(
+                "{} {}",
+                method(&parts.method),
+                path.unwrap_or("(no such path)")
+            ),
             on,
             changes,
             has_answer: false,
@@ -110,6 +127,13 @@ impl Call {
             outcome,
         };
         self.api.audit.note(&self.caller, event);
+    }
+}
+
+fn method(method: &Method) -> &str {
+    match METHODS.contains(method) {
+        true => method.as_str(),
+        false => "(other)",
     }
 }
 

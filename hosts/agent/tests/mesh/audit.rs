@@ -137,10 +137,11 @@ async fn the_audit_names_the_client_and_each_one_that_is_refused() {
     );
     let none = format!("{url}/v1/no/such?token=x");
     assert_eq!(curl(&[], &none).0, 401);
+    assert_eq!(curl(&["-X", "BREW"], &entry).0, 401);
     let id = mesh.agents[0].process.id().unwrap().to_string();
     let sent = Command::new("kill").args(["-HUP", &id]).status().unwrap();
     assert!(sent.success());
-    until(async || audited(&audit).len() == 6).await;
+    until(async || audited(&audit).len() == 7).await;
     let text = fs::read_to_string(&audit).unwrap();
     let mut found = Vec::new();
     for line in text.lines() {
@@ -179,6 +180,7 @@ async fn the_audit_names_the_client_and_each_one_that_is_refused() {
             format!("tcp reader PUT {entry} forbidden"),
             format!("tcp none GET {entry} unauthorized"),
             "tcp none GET (no such path) unauthorized".to_owned(),
+            format!("tcp none (other) {entry} unauthorized"),
             "SIGHUP - reload done".to_owned(),
         ]
     );
