@@ -35,8 +35,8 @@
 //!
 //! If a node's clock ran backwards between two starts, openers that remember the later epoch refuse the node
 //! ([`Unopened::OldEpoch`]) until its clock has passed that epoch and it takes a new one, as the UDP host
-//! does, or until they restart. A node that stores its epoch takes a later one at each start
-//! ([`Epoch::at`]), and is not refused. If the later epoch contradicts the opener's clock by more than
+//! does, or until they restart. A node that stores its epoch takes a later one at each start, unless the
+//! stored one is of a wrong time ([`Epoch::at`]), and is not refused. If the later epoch contradicts the opener's clock by more than
 //! [`Opener::TOLERANCE`], the node is not refused. An epoch contradicts the clock when it is ahead of it, or
 //! when an earlier start was still received after it. Such starts are kept apart from present ones, and
 //! datagrams of both are opened, until the sender restarts at a right time. So a clock that once was wrong
@@ -83,6 +83,12 @@ const TAG_LEN: usize = 16;
 
 /// The largest number of bytes that sealing adds to a frame; 29 bytes where ids and counters are small.
 pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
+
+/// The beginning of 2026, in microseconds since 1970. A clock that shows an earlier time was not set.
+const IS_SET: u64 = 1_767_225_600_000_000;
+/// A former start was at a wrong time if it is ahead of a clock that was set by more: ten years, in microseconds. A
+/// clock that starts at the time when its system was built is behind by less.
+const FAR_AHEAD: u64 = 10 * 365 * 86_400_000_000;
 
 /// The number of bytes that sealing adds to a frame of this sender after it has sent `sent` datagrams.
 #[must_use]
@@ -146,13 +152,21 @@ impl Epoch {
     /// the same node, if one is given: where the clock is behind the former start, up to 1.05 s after it. For a
     /// node that stores its epoch.
     ///
+    /// It is not later where the former start was at a wrong time: the clock shows 2026 or later, and the former
+    /// start is ahead of it by more than ten years. Openers with the right time keep such a start apart, and accept
+    /// this one. Nor is it later after the last epoch of all, in the year 2112.
+    ///
     /// # Errors
     /// When the system gives no random numbers.
     pub fn at(since_1970: u64, former: Option<Self>) -> Result<Self, getrandom::Error> {
         let random = getrandom::u64()?;
         let now = Self::new(since_1970, random);
+        let is_wrong = |former: Self| {
+            let latest = since_1970.saturating_add(FAR_AHEAD);
+            since_1970 >= IS_SET && former.0 >> 12 > latest
+        };
         let later = former
-            .filter(|it| *it >= now)
+            .filter(|it| *it >= now && !is_wrong(*it))
             .and_then(|it| it.next(random));
         Ok(later.unwrap_or(now))
     }

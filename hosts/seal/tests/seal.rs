@@ -629,3 +629,30 @@ fn an_epoch_is_later_than_the_former_one_whatever_the_clock_shows() {
     assert_ne!(at(0, Some(epoch)), at(0, Some(epoch)));
     assert_eq!(at(now, Some(Epoch(u64::MAX))).0 >> 12, now);
 }
+
+#[test]
+fn a_start_in_the_far_future_does_not_stay() {
+    let day = 86_400_000_000;
+    let now = 1_800_000_000_000_000;
+    let at = |micros, former| Epoch::at(micros, Some(former)).unwrap();
+    let wrong = Epoch::new(now + 25_000 * day, 0);
+    let right = at(now, wrong);
+    assert_eq!(right.0 >> 12, now);
+    // The former clock may be the right one.
+    for (now, ahead) in [(now, 3_650 * day), (day, now)] {
+        let former = Epoch::new(now + ahead, 0);
+        assert!(at(now, former) > former, "{now} {ahead}");
+    }
+    // Who received that start goes on with the present one.
+    let keyring = Keyring::of(Key::random().unwrap());
+    let mut opener = Opener::new(keyring.clone(), "group".to_owned(), 10);
+    opener.set_clock(Time::ZERO, now);
+    let (mut datagram, mut frame) = (Vec::new(), Vec::new());
+    for epoch in [wrong, right] {
+        let mut sealer = Sealer::new(&keyring, "group", NodeId(7), epoch);
+        sealer.seal(1, b"good day", &mut datagram).unwrap();
+        let opened = opener.open(1, &datagram, Time::ZERO, &mut frame);
+        assert_eq!(opened, Ok(NodeId(7)));
+    }
+    assert_eq!(opener.epoch(NodeId(7)), Some(right));
+}

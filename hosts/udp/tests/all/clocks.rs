@@ -114,6 +114,30 @@ async fn a_node_with_a_folder_is_accepted_though_its_clock_was_set_back() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+fn decades_ahead() -> u64 {
+    since_1970() + 30 * 365 * 86_400_000_000
+}
+
+/// Its next start is a present one, which a later start of the same id supersedes.
+#[tokio::test]
+async fn a_clock_that_was_decades_ahead_is_forgotten_at_the_next_start() {
+    let keyring = Keyring::of(Key::random().unwrap());
+    let folder = folder("ahead");
+    let first = Node::start(setup(NodeId(1), &keyring, &[])).await;
+    let seeds = [first.address()];
+    let second = || setup(ME, &keyring, &seeds).state(&folder);
+    let mut ahead = Node::start(second().seal_clock(decades_ahead)).await;
+    ahead.meets(first.id()).await;
+    ahead.kill().await;
+    let mut node = Node::start(second()).await;
+    node.meets(first.id()).await;
+    assert_eq!(first.traffic().old_epoch.get(), 0);
+    start_at(ME, since_1970(), &keyring, first.address());
+    node.wait_for(is_superseded).await;
+    node.kill().await;
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 /// The later one of two processes with one id is accepted, however long both run.
 #[tokio::test]
 async fn an_earlier_process_with_the_same_id_stays_mute() {
