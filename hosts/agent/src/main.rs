@@ -30,7 +30,7 @@ enum Command {
     /// Run the agent of this host: programs on it take locks, elect, register services and use maps
     ///
     /// Ctrl-C (SIGINT) or SIGTERM lets it leave. SIGHUP has it read its key file and the tags in its file of
-    /// settings again.
+    /// settings again, and open the files of its log and its audit anew.
     Run(Box<Run>),
     #[command(flatten)]
     Other(command::Command),

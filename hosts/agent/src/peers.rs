@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::audit::By;
 
-/// The most connections of one peer: a quarter of all.
+/// The most connections of one peer: a quarter of all. Several processes of one user may take more.
 pub(crate) const MOST: usize = 512;
 
 /// Who shares a limit.
@@ -66,7 +66,8 @@ impl Peers {
 }
 
 impl Peer {
-    /// `None` where a limit for each would limit all: programs of this host over TCP have one address.
+    /// `None` where a limit for each would limit all: programs of this host over TCP have one address, and processes of
+    /// other containers at the socket have no id here.
     const fn of(by: By) -> Option<Self> {
         match by {
             By::Process { pid: Some(pid), .. } => Some(Self::Process(pid)),

@@ -64,7 +64,8 @@ impl Task {
         }
     }
 
-    /// Seals in this epoch from now on, once it is stored.
+    /// Seals in this epoch from now on, once it is stored. The node waits for that: other nodes refuse what it sends
+    /// meanwhile, and this comes after a wrong clock alone.
     async fn begin_epoch_of_seal(&mut self, epoch: Epoch) {
         let me = self.driver.machine().membership().me().id;
         let stored = match (&mut self.keeping, self.folder.take()) {
