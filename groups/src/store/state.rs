@@ -334,7 +334,11 @@ impl Store {
         let (version, is_otherwise) = match self.transact(transaction, Some(id), changed) {
             Stored::Done { version } => (version, false),
             Stored::Otherwise { version } => (version, true),
-            refused => return refused,
+            refused @ (Stored::Mismatch { .. }
+            | Stored::Full
+            | Stored::Over
+            | Stored::Begun { .. }
+            | Stored::NoSession) => return refused,
         };
         let ttl = ttl.clamp(TTL_MIN, TTL_MAX);
         let session = Session {

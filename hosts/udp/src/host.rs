@@ -182,6 +182,7 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
         clock: setup.clock,
         traffic: Arc::clone(&traffic),
         progress: Progress::default(),
+        life: me,
         effects: Vec::new(),
         frame: Vec::new(),
     };

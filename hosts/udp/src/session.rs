@@ -210,17 +210,9 @@ impl Map<'_> {
     /// [`Owner::Begun`]: selvedge_groups::store::Owner::Begun
     pub async fn session_with(&self, ttl: Span, transaction: Transaction) -> Result<Begun, Error> {
         let question = Question::Change(Operation::BeginSession { ttl, transaction });
-        match self.node.ask_group(self.group, question).await? {
-            Answer::Begun {
-                owner,
-                version,
-                is_otherwise,
-            } => Ok(Begun {
-                session: Session::new(self.node, owner).await?,
-                version,
-                is_otherwise,
-            }),
-            Answer::Stored(stored) => Err(Error::Rejected(match stored {
+        let answer = self.node.ask_group(self.group, question).await?;
+        if let Answer::Stored(stored) = answer {
+            return Err(Error::Rejected(match stored {
                 Stored::NoSession => Reject::NoSession,
                 Stored::Full => Reject::MapFull,
                 Stored::Mismatch { found } => Reject::Mismatch { found },
@@ -228,9 +220,21 @@ impl Map<'_> {
                 | Stored::Done { .. }
                 | Stored::Otherwise { .. }
                 | Stored::Begun { .. } => Reject::NewLife,
-            })),
-            answer => Err(misplaced(&answer)),
+            }));
         }
+        let Answer::Begun {
+            owner,
+            version,
+            is_otherwise,
+        } = answer
+        else {
+            return Err(misplaced(&answer));
+        };
+        Ok(Begun {
+            session: Session::new(self.node, owner).await?,
+            version,
+            is_otherwise,
+        })
     }
 
     /// Keeps a session alive that another node, or an earlier run of this program, began. Several

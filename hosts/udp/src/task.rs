@@ -14,7 +14,7 @@ use chacha20::ChaCha12Rng;
 use selvedge_camera::Camera;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::{Reply, Request};
-use selvedge_core::{Driver, Effect, Input, Span, Time};
+use selvedge_core::{Driver, Effect, Input, Member, Span, Time};
 use selvedge_groups::store::StoreCommand;
 use selvedge_kgroup as kgroup;
 use selvedge_membership as membership;
@@ -74,6 +74,8 @@ pub(crate) struct Task {
     pub(crate) clock: Clock,
     pub(crate) traffic: Arc<Traffic>,
     pub(crate) progress: Progress,
+    /// The life of the node after the last effects.
+    pub(crate) life: Member,
     /// Effects of the last step, until they are carried out.
     pub(crate) effects: Vec<Effect<Node>>,
     /// The frame that is being written.

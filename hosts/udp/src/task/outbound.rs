@@ -3,7 +3,7 @@
 use core::future::poll_fn;
 use std::net::SocketAddr;
 
-use selvedge::{Message, encode};
+use selvedge::{Message, Node, encode};
 use selvedge_core::{Delta, Effect, Member, NodeId, Time};
 use selvedge_kgroup as kgroup;
 use selvedge_membership::Event;
@@ -26,8 +26,13 @@ impl Task {
     pub(super) async fn carry_out(&mut self, sender: Option<(NodeId, SocketAddr)>) {
         let mut effects = core::mem::take(&mut self.effects);
         let at = self.clock.now();
+        let me = self.driver.machine().membership().me();
+        // A node that has left names its next life already, and several timers may expire at once:
+        // what comes before is of the life that ends.
+        let has_left = effects.iter().any(is_left);
+        let former = core::mem::replace(&mut self.life, me);
+        let from = if has_left { former } else { me };
         for effect in effects.drain(..) {
-            let from = self.driver.machine().membership().me();
             let mut free = Some(Waiting {
                 effect,
                 at,
@@ -51,7 +56,7 @@ impl Task {
         match written {
             Ok(free) => {
                 for waiting in free {
-                    if waiting.from == self.driver.machine().membership().me() {
+                    if waiting.from == self.life {
                         self.carry_out_one(waiting).await;
                     }
                 }
@@ -73,7 +78,9 @@ impl Task {
     /// An answer to the sender of a datagram goes to where that came from, even if the sender is not on
     /// the list (yet).
     async fn carry_out_one(&mut self, waiting: Waiting) {
-        let Waiting { at, sender, .. } = waiting;
+        let Waiting {
+            at, sender, from, ..
+        } = waiting;
         match waiting.effect {
             Effect::Send { to, message } => {
                 let Some(receiver) = self.receiver(to.id) else {
@@ -91,7 +98,7 @@ impl Task {
                 }
                 // The name of this seed has no other address yet.
                 if address.is_some() || receiver <= MAX_NODE_ID {
-                    self.send(address, &message).await;
+                    self.send(from, address, &message).await;
                 }
             }
             Effect::Multicast { message } => {
@@ -103,7 +110,7 @@ impl Task {
                     .map(|id| self.directory.next(id))
                     .collect();
                 for address in others {
-                    self.send(address, &message).await;
+                    self.send(from, address, &message).await;
                 }
             }
             Effect::Event(event) => self.on_event(event, at, sender.map(|(_, source)| source)),
@@ -240,12 +247,11 @@ impl Task {
         })
     }
 
-    async fn send(&mut self, address: Option<SocketAddr>, message: &Message) {
+    async fn send(&mut self, from: Member, address: Option<SocketAddr>, message: &Message) {
         let Some(address) = address else {
             self.traffic.unknown_destination.add(1);
             return;
         };
-        let from = self.driver.machine().membership().me();
         if encode(from, message, self.frame_budget, &mut self.frame).is_err() {
             self.traffic.too_long.add(1);
             return;
@@ -283,4 +289,12 @@ impl Task {
         let me = self.driver.machine().membership().me().id;
         self.publisher.push(self.clock.now(), me, event);
     }
+}
+
+/// Returns true if the node has left with it.
+const fn is_left(effect: &Effect<Node>) -> bool {
+    matches!(
+        effect,
+        Effect::Event(selvedge::Event::Membership(Event::Left))
+    )
 }
