@@ -233,7 +233,7 @@ fn sound() -> Vec<Scenario> {
         ),
         holds(
             "2 nodes, permissions kept and given back, loss",
-            3_180,
+            3_407,
             Setup {
                 bounds: Bounds { drops: 1, ..calm },
                 keep: true,

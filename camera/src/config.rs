@@ -63,7 +63,9 @@ pub struct Config {
     /// ended, and another node enters with permissions of the lives after them. If nodes may
     /// restart, a host reads [`Camera::kept`](crate::Camera::kept) and gives the command
     /// [`GiveBack`](crate::Command::GiveBack) in good time, above all when no message from any node
-    /// arrives any more. The machine of the crate `selvedge` does so, by a timer.
+    /// arrives any more. Where none is kept any more, because all others asked, they still wait for
+    /// this node when it dies ([`Camera::has_request`](crate::Camera::has_request)), so the host gives
+    /// the command then, too. The machine of the crate `selvedge` does so, by a timer.
     pub keep: bool,
     /// True if a node enters as soon as it has the OK of a quorum and of all rivals, without
     /// waiting for the others: safety rests on more than half of `max_lives`, not on all. All are

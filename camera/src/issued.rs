@@ -57,9 +57,14 @@ impl Issued {
         heard_of.max(self.latest).saturating_add(1)
     }
 
+    /// Returns true if our latest request is not over: other nodes may name us as a rival.
+    pub(crate) const fn is_open(&self) -> bool {
+        self.over < self.kept_to
+    }
+
     /// Returns true if permissions that were kept are good for a request with this number.
     pub(crate) const fn is_kept_for(&self, number: u64) -> bool {
-        number <= self.kept_to && self.over < self.kept_to
+        number <= self.kept_to && self.is_open()
     }
 
     /// Makes a request that may enter with permissions that were kept.

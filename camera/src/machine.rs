@@ -60,21 +60,26 @@ impl Camera {
     }
 
     /// Gives back the permissions that were kept, and reports to all that the request that got them
-    /// is over. Does nothing if none are kept.
+    /// is over. Does nothing if no request is open.
     ///
     /// # Errors
     /// [`Reject::AlreadyWaiting`], [`Reject::AlreadyInside`].
     fn give_back(&mut self, cx: &mut Context<'_, Self>) -> Result<(), Reject> {
         match self.stage {
-            Stage::Idle if self.kept.is_empty() => {}
-            Stage::Idle => {
-                self.kept.retain(|_, ()| false);
-                self.release(self.issued.latest(), cx);
-            }
+            Stage::Idle => self.end_kept(cx),
             Stage::Waiting(_) => return Err(Reject::AlreadyWaiting),
             Stage::Inside(_) => return Err(Reject::AlreadyInside),
         }
         Ok(())
+    }
+
+    /// Ends the request that stayed open after the exit, if there is one.
+    pub(crate) fn end_kept(&mut self, cx: &mut Context<'_, Self>) {
+        self.kept.retain(|_, ()| false);
+        // Also where no permission is kept any more: the nodes that gave one go on naming this node.
+        if self.issued.is_open() {
+            self.release(self.issued.latest(), cx);
+        }
     }
 
     /// Takes a new bound for the number of lives, from 1. A request that waits is held to it.

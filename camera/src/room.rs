@@ -71,8 +71,7 @@ impl Camera {
             // That node goes first, and we could not wait for it.
             self.refuse_for_room(cx);
         }
-        self.kept.retain(|_, ()| false);
-        self.issued.end_all();
+        self.end_kept(cx);
         let (life, over, floor) = (from.incarnation.0, self.issued.over(), self.tokens.floor());
         cx.send(
             from,

@@ -163,9 +163,18 @@ impl Camera {
         self.granted.grants().iter().map(|(&member, _)| member)
     }
 
-    /// The members whose permission was kept ([`Config::keep`]), in order. While there is one, the
-    /// request that got it is open, even when this node is outside:
-    /// [`Command::GiveBack`](crate::Command::GiveBack) ends it.
+    /// Returns true from the beginning of a request until this node has reported that it is over.
+    /// With [`Config::keep`] that is after the exit: until [`Command::GiveBack`](crate::Command::GiveBack),
+    /// even when no permission is [kept](Self::kept) any more, because others asked. Until then the
+    /// nodes that gave their OK name this node as one that may be inside.
+    #[must_use]
+    pub const fn has_request(&self) -> bool {
+        self.issued.is_open()
+    }
+
+    /// The members whose permission was kept ([`Config::keep`]), in order. While there is one,
+    /// this node may enter with it, and counts on the lives that were present at the request.
+    /// [`Command::GiveBack`](crate::Command::GiveBack) ends that.
     pub fn kept(&self) -> impl Iterator<Item = Member> + '_ {
         self.kept.iter().map(|(&member, ())| member)
     }

@@ -17,11 +17,12 @@ pub struct Exclusion {
     /// The settings of all sections. Its bound must not be too low from the beginning.
     pub sections: sections::Config,
     /// The time after an exit at which a section with [`keep`](selvedge_camera::Config::keep) gives
-    /// back the permissions that it kept: from zero, at once. It begins with the first exit after a
-    /// request. Later entries with the kept permissions do not prolong it, and the last of them may
-    /// end after it. So the lives that are present from a request until this time has passed, and an
-    /// entry more, have to be within [`max_lives`](selvedge_camera::Config::max_lives). Without
-    /// effect where `keep` is off. Default 10 s.
+    /// back the permissions that it kept, and reports that its request is over: from zero, at once.
+    /// It begins with the first exit after a request. Later entries with the kept permissions do not
+    /// prolong it, and the last of them may end after it. So the lives that are present from a request
+    /// until this time has passed, and an entry more, have to be within
+    /// [`max_lives`](selvedge_camera::Config::max_lives). Without effect where `keep` is off. Default
+    /// 10 s.
     pub keep_for: Span,
     /// The settings for counting nodes. `None`: the bound stays as given, until a command changes
     /// it. Feature `estimate`.

@@ -2,13 +2,16 @@
 //!
 //! While a section keeps permissions its request is open, and each restart of another node is one
 //! more life in its bound. A node that is cut off learns of no restart, so a timer of its own ends it.
+//! The request is open also when no permission is kept any more, because all others asked meanwhile:
+//! until its end they wait for this node, if it dies.
 
+use selvedge_camera::Camera;
 use selvedge_camera::sections::{Command, Name};
 use selvedge_core::{Context, Input};
 
 use crate::{Node, Timer};
 
-/// A section that keeps permissions.
+/// A section whose request stayed open after an exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Keeping {
     name: Name,
@@ -17,21 +20,20 @@ pub(crate) struct Keeping {
 }
 
 impl Node {
-    /// Handles an exit. The time runs from the first one, so that a node which enters again and
-    /// again gives back, too.
-    pub(super) fn keep_after_exit(&mut self, name: Name, cx: &mut Context<'_, Self>) {
+    /// Handles an exit, or the end of a request without an entry. The time runs from the first exit,
+    /// so that a node which enters again and again gives back, too.
+    pub(super) fn keep_or_end(&mut self, name: Name, cx: &mut Context<'_, Self>) {
+        let section = self.sections().and_then(|it| it.get(name));
+        let is_open = section.is_some_and(Camera::has_request);
         match self.keeping(name).map(|it| it.is_over) {
-            Some(true) => self.give_back(name, cx),
-            Some(false) => {}
-            None => self.begin_keeping(name, cx),
+            Some(is_over) if is_over || !is_open => self.give_back(name, cx),
+            None if is_open => self.begin_keeping(name, cx),
+            Some(_) | None => {}
         }
     }
 
     fn begin_keeping(&mut self, name: Name, cx: &mut Context<'_, Self>) {
-        let section = self.sections().and_then(|it| it.get(name));
-        let keeps = section.is_some_and(|it| it.kept().next().is_some());
-        if let (true, Some(exclusion), Some(present)) = (keeps, &self.exclusion, &mut self.present)
-        {
+        if let (Some(exclusion), Some(present)) = (&self.exclusion, &mut self.present) {
             let is_over = false;
             present.keeping.push(Keeping { name, is_over });
             cx.arm(Timer::GiveBack(name), exclusion.keep_for);
@@ -48,15 +50,10 @@ impl Node {
         self.give_back(name, cx);
     }
 
-    /// Gives back before a section is closed: a section that is not open takes no command.
-    pub(super) fn stop_keeping(&mut self, name: Name, cx: &mut Context<'_, Self>) {
-        if self.keeping(name).is_some() {
-            self.give_back(name, cx);
-        }
-    }
-
-    fn give_back(&mut self, name: Name, cx: &mut Context<'_, Self>) {
-        // Refused where a user waits or is inside: then the next exit gives back.
+    /// Gives back, also before a section is closed: a section that is not open takes no command.
+    pub(super) fn give_back(&mut self, name: Name, cx: &mut Context<'_, Self>) {
+        // Refused where a user waits or is inside: then the next exit gives back. Nothing is sent where
+        // no request is open.
         let back = Input::Command(Command::GiveBack(name));
         if self.ask_sections(back, cx).is_ok()
             && let Some(present) = &mut self.present

@@ -206,16 +206,17 @@ impl Node {
         let missing = self.missing();
         let sections = self.present.as_mut().and_then(|it| it.sections.as_mut());
         let sections = sections.ok_or(missing)?;
-        let mut left = None;
+        let mut ended = None;
         let emit = |event: sections::Event, cx: &mut Context<'_, Self>| {
-            if let selvedge_camera::Event::Released(_) = event.event {
-                left = Some(event.section);
+            use selvedge_camera::Event as It;
+            if let It::Released(_) | It::Cancelled | It::Refused(_) = event.event {
+                ended = Some(event.section);
             }
             cx.event(Event::Sections(event));
         };
         sections.step(cx, input, Message::Sections, Timer::Sections, emit)?;
-        if let Some(name) = left {
-            self.keep_after_exit(name, cx);
+        if let Some(name) = ended {
+            self.keep_or_end(name, cx);
         }
         Ok(())
     }
@@ -312,7 +313,7 @@ impl Node {
                     | sections::Command::GiveBack(_) => None,
                 };
                 if let sections::Command::Close(name) = command {
-                    self.stop_keeping(name, cx);
+                    self.give_back(name, cx);
                 }
                 self.ask_sections(Input::Command(command), cx)?;
                 // A later life has the same bound.

@@ -16,7 +16,7 @@ use crate::{ConfigError, Election, Exclusion};
 pub(crate) struct Present {
     pub(crate) me: Member,
     pub(crate) sections: Option<Nested<Sections>>,
-    /// The open sections that keep permissions.
+    /// The open sections whose request stayed open after an exit.
     pub(crate) keeping: Vec<Keeping>,
     #[cfg(feature = "estimate")]
     pub(crate) estimator: Option<Nested<Estimator>>,

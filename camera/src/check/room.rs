@@ -48,7 +48,7 @@ pub(super) fn sound() -> Vec<Scenario> {
         ),
         holds(
             "room for one, permissions kept",
-            845,
+            2_644,
             Setup {
                 keep: true,
                 slack: 2,

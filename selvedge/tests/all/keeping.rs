@@ -23,7 +23,14 @@ fn door() -> Name {
 
 /// A node that declares no other failed: then it would not use the permissions of that one.
 fn machine(me: Member, keep_for: Span) -> Node {
-    let section = selvedge_camera::Config::new(3).with_keep(true);
+    machine_of(me, section(), keep_for)
+}
+
+fn section() -> selvedge_camera::Config {
+    selvedge_camera::Config::new(3).with_keep(true)
+}
+
+fn machine_of(me: Member, section: selvedge_camera::Config, keep_for: Span) -> Node {
     let exclusion = Exclusion::new(sections::Config::with(section)).with_keep_for(keep_for);
     let config = membership::Config::default().with_suspicion(SuspicionLength::Fixed(1_000));
     let node = Node::builder(me).membership(config).locks(exclusion);
@@ -37,11 +44,15 @@ fn join(network: &mut Network<Node>, node: usize, seeds: Vec<NodeId>) {
 
 /// Three nodes that know one another and keep permissions. The first has opened the section.
 fn mesh(keep_for: Span) -> Network<Node> {
+    mesh_of(section(), keep_for)
+}
+
+fn mesh_of(section: selvedge_camera::Config, keep_for: Span) -> Network<Node> {
     let link = Link::default();
     let mut network = Network::new(3, Topology::full_mesh(3).unwrap(), link).unwrap();
     for node in 0..3_usize {
         let me = Member::new(node as u64 + 1, 0);
-        network.add(me, machine(me, keep_for)).unwrap();
+        network.add(me, machine_of(me, section, keep_for)).unwrap();
         let seeds = if node > 0 {
             vec![NodeId(1)]
         } else {
@@ -50,9 +61,15 @@ fn mesh(keep_for: Span) -> Network<Node> {
         join(&mut network, node, seeds);
     }
     network.run_for(Span::secs(10));
-    let open = |name| sections::Command::Open { name, config: None };
-    ask(&mut network, 0, open);
+    open(&mut network, 0);
     network
+}
+
+fn open(network: &mut Network<Node>, node: usize) {
+    ask(network, node, |name| sections::Command::Open {
+        name,
+        config: None,
+    });
 }
 
 fn ask(network: &mut Network<Node>, node: usize, command: impl Fn(Name) -> sections::Command) {
@@ -112,8 +129,7 @@ fn a_section_that_is_closed_keeps_nothing() {
     assert_eq!(kept(&network), [].into());
     // Another node enters at once, and its list of nodes that may be inside is empty.
     network.run_for(Span::secs(1));
-    let open = |name| sections::Command::Open { name, config: None };
-    ask(&mut network, 1, open);
+    open(&mut network, 1);
     let visited = network.drain_events().count();
     assert!(visited > 0);
     visit(&mut network, 1);
@@ -127,6 +143,70 @@ fn a_section_that_is_closed_keeps_nothing() {
         )
     };
     assert!(network.drain_events().any(|(_, _, event)| entered(&event)));
+}
+
+/// Both others ask while the first node is inside, so at its exit it keeps nothing. They still name
+/// it: without a RELEASE they would wait for it when it is dead, though it is outside. They wait for no
+/// other silent node, because a quorum is enough for them.
+#[test]
+fn a_request_of_which_no_permission_is_kept_ends_with_the_time_or_the_section() {
+    for closes in [false, true] {
+        let mut network = mesh_of(section().with_eager(true), KEEP);
+        ask(&mut network, 0, sections::Command::Enter);
+        network.run_for(Span::millis(700));
+        for node in [1, 2] {
+            open(&mut network, node);
+            ask(&mut network, node, sections::Command::Enter);
+        }
+        network.run_for(Span::secs(1));
+        ask(&mut network, 0, sections::Command::Exit);
+        assert_eq!(kept(&network), [].into());
+        if closes {
+            ask(&mut network, 0, sections::Command::Close);
+        }
+        take_turns(&mut network);
+        if !closes {
+            network.run_for(KEEP);
+        }
+        assert!(network.crash(0).unwrap());
+        for node in [1, 2] {
+            ask(&mut network, node, sections::Command::Enter);
+        }
+        take_turns(&mut network);
+    }
+}
+
+/// The second node and the third, which wait, are inside and exit, one after the other.
+fn take_turns(network: &mut Network<Node>) {
+    let mut waiting = BTreeSet::from([1, 2]);
+    while !waiting.is_empty() {
+        network.run_for(Span::secs(1));
+        let inside = waiting.iter().copied().find(|it| is_inside(network, *it));
+        let inside = inside.unwrap_or_else(|| panic!("none of {waiting:?} is inside"));
+        ask(network, inside, sections::Command::Exit);
+        waiting.remove(&inside);
+    }
+}
+
+/// The time ends while the first node waits, and the end of its request gives all back.
+#[test]
+fn permissions_of_a_request_after_a_cancelled_one_are_kept_for_the_whole_time() {
+    let mut network = mesh(KEEP);
+    visit(&mut network, 0);
+    open(&mut network, 1);
+    ask(&mut network, 1, sections::Command::Enter);
+    network.run_for(Span::millis(700));
+    ask(&mut network, 0, sections::Command::Enter);
+    network.run_for(KEEP);
+    assert!(is_inside(&network, 1) && !is_inside(&network, 0));
+    ask(&mut network, 0, sections::Command::Cancel);
+    ask(&mut network, 1, sections::Command::Exit);
+    network.run_for(Span::secs(1));
+    visit(&mut network, 0);
+    network.run_for(KEEP - Span::millis(1));
+    assert_eq!(kept(&network), [2, 3].into());
+    network.run_for(Span::millis(2));
+    assert_eq!(kept(&network), [].into());
 }
 
 fn is_inside(network: &Network<Node>, node: usize) -> bool {
@@ -154,8 +234,7 @@ fn a_node_that_is_cut_off_does_not_enter_with_permissions_of_lives_that_ended() 
             join(&mut network, node, seeds);
         }
         network.run_for(Span::secs(10));
-        let open = |name| sections::Command::Open { name, config: None };
-        ask(&mut network, 1, open);
+        open(&mut network, 1);
         for node in [0, 1] {
             ask(&mut network, node, sections::Command::Enter);
         }

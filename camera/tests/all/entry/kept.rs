@@ -1,7 +1,7 @@
 //! Permissions that are kept, and their assumptions.
 
 use selvedge_camera::{Camera, Command, Config, Event, Message, Reject, Timer};
-use selvedge_core::{Delta, Input, Member, Span};
+use selvedge_core::{Delta, Effect, Input, Member, Span};
 use selvedge_sim::network::{CallError, Network};
 
 use super::answers::{First, ok, request};
@@ -40,6 +40,48 @@ fn what_is_kept_is_seen_and_given_back() {
         .any(|it| matches!(it.2, Event::Waiting(_)));
     assert!(!waited);
     mesh.command(1, Command::Exit).unwrap();
+}
+
+fn releases(effects: &[Effect<Camera>]) -> usize {
+    let is_release = |it: &&Effect<Camera>| {
+        let message = Message::Release {
+            number: 1,
+            last: 1,
+            over: 65,
+        };
+        **it == Effect::Multicast { message }
+    };
+    effects.iter().filter(is_release).count()
+}
+
+/// The other node waited, and has the permission at the exit. It still names this node.
+#[test]
+fn a_request_of_which_nothing_is_kept_is_open_until_it_is_given_back() {
+    let mut node = First::new(2, keeping(2));
+    node.command(Command::Enter);
+    node.receives(1, ok(1, 0));
+    node.receives(1, request(2, 2));
+    assert_eq!(releases(&node.step(Input::Command(Command::Exit))), 0);
+    assert_eq!(node.driver.machine().kept().count(), 0);
+    let back = node.step(Input::Command(Command::GiveBack));
+    assert_eq!(releases(&back), 1, "{back:?}");
+    let again = node.step(Input::Command(Command::GiveBack));
+    assert_eq!(again, []);
+}
+
+/// A node that abstains gives up what it keeps, and the nodes that gave it learn of that.
+#[test]
+fn an_abstention_gives_permissions_back() {
+    let mut node = First::new(2, keeping(2).with_peer_limit(1));
+    node.command(Command::Enter);
+    node.receives(1, ok(1, 0));
+    node.command(Command::Exit);
+    assert!(node.driver.machine().kept().eq([member(1)]));
+    let effects = node.receives(2, request(2, 2));
+    assert_eq!(releases(&effects), 1, "{effects:?}");
+    assert_eq!(node.driver.machine().kept().count(), 0);
+    let effects = node.receives(2, request(2, 2));
+    assert_eq!(releases(&effects), 0, "{effects:?}");
 }
 
 /// Node 2 gives its OK and ends. Its later life, which wants to enter, and node 3 give an OK as well:
