@@ -19,8 +19,10 @@ pub(super) struct ElectionFlags {
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     f: u16,
     /// Measure c: a node that leads asks up to 50 nodes for their lists every so many milliseconds.
-    /// --c is used while nothing is measured. Nodes may differ in it; those without it use --c, and
-    /// measure nothing when they lead
+    /// --c is used while nothing is measured. With --lease the measured c is the number of nodes that
+    /// must acknowledge a leader. While the mesh grows, the result of the small mesh replaces a larger
+    /// --c until the next one. Nodes may differ in it; those without it use --c, and measure nothing
+    /// when they lead
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(50..))]
     measure_c: Option<u64>,
     /// Number of milliseconds for which a leader leads unless others renew it. A leader brings its
