@@ -7,7 +7,7 @@ use selvedge::{Counting, Exclusion};
 use selvedge_camera::estimate;
 use selvedge_camera::sections::{self, Name};
 use selvedge_core::shared::gate::EnterError;
-use selvedge_core::{NodeId, Span};
+use selvedge_core::{Member, NodeId, Span};
 use selvedge_udp::{FencingToken, Gate, Handle, Setup, Tags};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{sleep, timeout};
@@ -29,8 +29,9 @@ const LINES: usize = 16;
 #[command(next_help_heading = "Locks of the mesh")]
 pub(super) struct LockFlags {
     /// Take part in the locks of the mesh, which has at most this number of lives of nodes at a time:
-    /// the nodes, and one more for each that restarts while a lock is asked for and held. More than
-    /// half of them must answer. In one mesh all nodes take part, with the same number, or none
+    /// the nodes, and one more for each that restarts while a lock is asked for, held or kept (--keep).
+    /// More than half of them must answer. In one mesh all nodes take part, with the same number, or
+    /// none
     #[arg(long, value_name = "LIVES", value_parser = clap::value_parser!(u32).range(1..))]
     locks: Option<u32>,
     /// Pass over a dead holder of a lock this many milliseconds after it was declared failed; without
@@ -39,10 +40,14 @@ pub(super) struct LockFlags {
     #[arg(long, value_name = "MS", requires = "locks")]
     takeover: Option<u64>,
     /// Count the nodes every so many milliseconds, and raise the number of --locks where there are
-    /// more. For meshes whose size is not known, at all nodes of the mesh or at none
+    /// more; it is never lowered. A count only follows a mesh that grows: --locks has to be enough from
+    /// the start, with room for the nodes that join until the next count, or two nodes may hold one
+    /// lock. At all nodes of the mesh or at none
     #[arg(long, value_name = "MS", requires = "locks", value_parser = clap::value_parser!(u64).range(100..))]
     count: Option<u64>,
-    /// Number of restarts at the same time for which a counted number has room. Default 1
+    /// Number of restarts at the same time for which a counted number has room. Two nodes need 0: they
+    /// are counted as 3, and with room for a restart more than half would be more than they are.
+    /// Default 1
     #[arg(long, value_name = "LIVES", requires = "count")]
     spare: Option<u32>,
     /// Take the lock of this name, and hold it until the node leaves: of several nodes with the same
@@ -54,7 +59,8 @@ pub(super) struct LockFlags {
     hold: Option<u64>,
     /// Keep the permissions for --lock up to so many milliseconds after its release, unless another
     /// node asks: this node takes it again without a message. If it dies meanwhile, others wait for it
-    /// as for a dead holder. Nodes may differ in it
+    /// as for a dead holder. Each node that restarts meanwhile is one more life in --locks. Nodes may
+    /// differ in it
     #[arg(long, value_name = "MS", requires = "hold")]
     keep: Option<u64>,
     /// Take --lock as soon as more than half of the lives have agreed, without waiting for the slower
@@ -120,17 +126,22 @@ impl LockFlags {
     /// A line about a member whose tags show other settings of locks than this node has.
     pub(super) fn other(&self, member: NodeId, tags: &Tags) -> Option<String> {
         let found = tags.get(TAG)?;
-        match self.shared() {
-            Some(own) if own == found => None,
-            Some(own) => Some(format!(
+        let own = self.shared();
+        if own.as_deref() == Some(found) {
+            return None;
+        }
+        // A terminal would obey its control characters.
+        let found = found.escape_debug();
+        Some(match own {
+            Some(own) => format!(
                 "node {member} has other settings of locks: {found}; this node has {own}: two nodes \
                  may hold one lock: give all nodes of the mesh the same --locks, --takeover and --count"
-            )),
-            None => Some(format!(
+            ),
+            None => format!(
                 "node {member} takes part in locks, and this node does not, so it holds up every \
                  lock: give it --locks as well: {found}"
-            )),
-        }
+            ),
+        })
     }
 
     /// Begins to take the lock, if one was named. The lines about it come by the receiver.
@@ -221,12 +232,7 @@ impl Holder {
 
     async fn report_wait(&self, node: &Handle) {
         let waits_for = node.waits_for(self.name).await.unwrap_or_default();
-        let nodes: Vec<String> = waits_for
-            .iter()
-            .map(|it| format!("node {}", it.id))
-            .collect();
-        let text = format!("the lock {} waits for {}", self.name, nodes.join(", "));
-        self.line("waits", text).await;
+        self.line("waits", waits(self.name, &waits_for)).await;
     }
 
     async fn line(&self, event: &'static str, text: String) {
@@ -236,5 +242,35 @@ impl Holder {
     async fn send(&self, event: &'static str, line: Line) {
         // The node ends where the log is no longer there.
         let _sent = self.lines.send((event, line)).await.is_ok();
+    }
+}
+
+/// The text about a lock that waits for these.
+fn waits(name: Name, waits_for: &[Member]) -> String {
+    if waits_for.is_empty() {
+        return format!(
+            "the lock {name} is not given yet: too few nodes have answered, and none is known that holds it up"
+        );
+    }
+    let nodes = waits_for.iter().map(|it| format!("node {}", it.id));
+    let nodes = nodes.collect::<Vec<_>>().join(", ");
+    format!("the lock {name} waits for {nodes}")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_waits_names_the_nodes_or_that_too_few_have_answered() {
+        let door = "door".parse().unwrap();
+        let two = [Member::new(2, 0), Member::new(3, 1)];
+        assert_eq!(waits(door, &two), "the lock door waits for node 2, node 3");
+        let text = waits(door, &[]);
+        assert!(
+            text.starts_with("the lock door is not given yet: too few"),
+            "{text}"
+        );
     }
 }

@@ -291,17 +291,9 @@ impl Log {
                 None => return,
             },
             NodeEvent::MaxLivesRaised(lives) => {
-                let text = format!(
-                    "locks have {lives} lives from now on, of which more than half must answer"
-                );
+                let line = Line::new(self.raised(*lives));
                 let lives = Some(*lives);
-                (
-                    "lives",
-                    Line {
-                        lives,
-                        ..Line::new(text)
-                    },
-                )
+                ("lives", Line { lives, ..line })
             }
             _ => return,
         };
@@ -321,6 +313,20 @@ impl Log {
             incarnation: Some(me.incarnation),
             ..Line::new(text)
         }
+    }
+
+    /// The text about a bound of locks that a count has raised.
+    fn raised(&self, lives: u32) -> String {
+        let (needed, here) = (lives / 2 + 1, self.here.len() + 1);
+        let text =
+            format!("locks have {lives} lives from now on, of which more than half must answer");
+        if here >= needed as usize {
+            return text;
+        }
+        self.form.colour.bad(&format!(
+            "{text}: {needed} of them must answer, and {here} nodes are here, so no lock is given until \
+             more join; if none will, lower --spare at all nodes and start them again"
+        ))
     }
 
     /// The line about a count. `None` if the last one was the same.

@@ -1,6 +1,8 @@
 //! Settings of locks and elections of nodes in processes: takeover, a lease, and what is measured.
 
 use std::net::UdpSocket;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -41,13 +43,16 @@ fn token(line: &str) -> String {
 
 /// A node that takes part in locks, one that holds one, and one that waits for it.
 fn holder_and_waiter() -> [Running; 3] {
-    let locks = ["--locks", "3", "--takeover", "50", "--suspicion", "2"];
+    let locks = ["--locks", "3", "--takeover", "50", "--suspicion", "10"];
     let asks = [&locks[..], &["--lock", "door"]].concat();
     let (first, seed) = start(&[&["--id", "1"], &locks[..]].concat());
     let (mut holder, _) = start(&[&["--id", "2", "--join", &seed], &asks[..]].concat());
     holder.wait_for("has the lock door");
     let (mut waiter, _) = start(&[&["--id", "3", "--join", &seed], &asks[..]].concat());
     waiter.wait_for("3 here");
+    // No node that is alive was passed over.
+    let has_it = |line: &String| line.contains("has the lock door");
+    assert!(!waiter.said_by_now().iter().any(has_it));
     [first, holder, waiter]
 }
 
@@ -82,13 +87,34 @@ fn nodes_take_turns_at_a_lock_that_one_keeps() {
     first.wait_for_line("has the lock door", |line| token(line) > last);
 }
 
+/// The leader that all of them follow.
+fn leader_of_all(nodes: &mut [Running; 3]) -> usize {
+    let end = Instant::now() + Duration::from_secs(60);
+    let last = |it: &mut Running| {
+        let objects = it.said_by_now().iter().rev().map(|it| object(it));
+        let mut elections =
+            objects.filter(|it| it["event"] == "elected" || it["event"] == "regained");
+        elections.next().and_then(|it| it["node"].as_u64())
+    };
+    while Instant::now() < end {
+        if let [Some(one), two, three] = nodes.each_mut().map(last)
+            && two == Some(one)
+            && three == two
+        {
+            return one as usize;
+        }
+        sleep(Duration::from_millis(20));
+    }
+    panic!("the nodes follow different leaders");
+}
+
 #[test]
 fn a_lease_ends_the_leadership_of_a_leader_that_was_killed() {
     let mut nodes = three(&["--lease", "500", "--suspicion", "1000"]);
-    let leader = nodes.each_mut().map(|it| {
-        let elected = object(&it.wait_for("\"elected\""));
-        elected["node"].as_u64().unwrap() as usize
-    })[0];
+    let leader = leader_of_all(&mut nodes);
+    for node in &mut nodes {
+        node.forget();
+    }
     nodes[leader - 1].kill();
     let lost = format!("node {leader} leads no longer: its lease was not renewed");
     for node in (1..=3).filter(|it| *it != leader) {
@@ -113,11 +139,28 @@ fn a_measured_c_is_what_elections_rest_on() {
 
 #[test]
 fn nodes_are_counted_and_the_bound_of_locks_is_raised() {
-    let mut nodes = three(&["--locks", "2", "--count", "200", "--spare", "2"]);
+    let mut nodes = three(&["--locks", "3", "--count", "200", "--spare", "2"]);
     for node in &mut nodes {
-        // Three nodes and two restarts; a first count may come before the third node.
-        let is_raised = |line: &str| object(line)["lives"].as_u64() >= Some(5);
+        // Two nodes are counted as three at most, and three as four; with two restarts.
+        let is_raised = |line: &str| object(line)["lives"].as_u64() >= Some(6);
         node.wait_for_line(r#""event":"lives""#, is_raised);
+    }
+}
+
+/// Two nodes are counted as three at most; with a restart more than half are three.
+#[test]
+fn a_bound_for_which_too_few_nodes_are_here_is_reported() {
+    let flags = ["--locks", "2", "--count", "200"];
+    let (mut first, seed) = start(&[&["--id", "1"], &flags[..]].concat());
+    let (mut second, _) = start(&[&["--id", "2", "--join", &seed], &flags[..]].concat());
+    for node in [&mut first, &mut second] {
+        let is_four = |line: &str| object(line)["lives"] == 4;
+        let line = node.wait_for_line(r#""event":"lives""#, is_four);
+        assert!(
+            line.contains("3 of them must answer, and 2 nodes are here"),
+            "{line}"
+        );
+        assert!(line.contains("lower --spare"), "{line}");
     }
 }
 
@@ -142,6 +185,22 @@ fn nodes_with_other_settings_of_locks_report_it() {
     );
     assert!(second.wait_for("other-locks").contains("node 1 has"));
     assert!(third.wait_for("other-locks").contains("this node does not"));
+}
+
+/// The tag comes from another node, and a terminal would obey it.
+#[test]
+fn settings_of_another_node_are_written_without_control_characters() {
+    let (mut first, seed) = start(&["--id", "1", "--locks", "3"]);
+    let join = ["--id", "2", "--join", &seed, "--tag", "locks=\u{1b}[2J"];
+    let (_second, _) = start(&join);
+    let (mut third, _) = start(&["--id", "3", "--join", &seed]);
+    for node in [&mut first, &mut third] {
+        let about = |line: &str| object(line)["text"].as_str().unwrap().contains("node 2");
+        let line = object(&node.wait_for_line(r#""event":"other-locks""#, about));
+        let text = line["text"].as_str().unwrap();
+        assert!(text.contains(r"\u{1b}[2J"), "{text:?}");
+        assert!(!text.contains(char::is_control), "{text:?}");
+    }
 }
 
 #[test]

@@ -85,6 +85,12 @@ impl Running {
         &self.reported
     }
 
+    /// Forgets all lines written until now: only later ones are waited for.
+    pub(crate) fn forget(&mut self) {
+        self.said_by_now();
+        self.reported.clear();
+    }
+
     /// Sends a signal by its name, as in `INT`.
     pub(crate) fn signal(&self, name: &str) {
         let (signal, id) = (format!("-{name}"), self.child.id().to_string());
