@@ -182,7 +182,8 @@ fn take_turns(network: &mut Network<Node>) {
     while !waiting.is_empty() {
         network.run_for(Span::secs(1));
         let inside = waiting.iter().copied().find(|it| is_inside(network, *it));
-        let inside = inside.unwrap_or_else(|| panic!("none of {waiting:?} is inside"));
+        assert!(inside.is_some(), "none of {waiting:?} is inside");
+        let inside = inside.unwrap();
         ask(network, inside, sections::Command::Exit);
         waiting.remove(&inside);
     }

@@ -2,9 +2,10 @@
 
 use std::net::UdpSocket;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::command::running::{Running, SELVEDGE, complaint, selvedge};
 
