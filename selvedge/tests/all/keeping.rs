@@ -154,8 +154,11 @@ fn a_request_of_which_no_permission_is_kept_ends_with_the_time_or_the_section() 
         let mut network = mesh_of(section().with_eager(true), KEEP);
         ask(&mut network, 0, sections::Command::Enter);
         network.run_for(Span::millis(700));
+        // They keep nothing, or they would not ask the dead node.
+        let config = Some(section().with_keep(false).with_eager(true));
         for node in [1, 2] {
-            open(&mut network, node);
+            let open = |name| sections::Command::Open { name, config };
+            ask(&mut network, node, open);
             ask(&mut network, node, sections::Command::Enter);
         }
         network.run_for(Span::secs(1));
