@@ -229,7 +229,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let fact = self.site_fact();
         fact.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         if is_first {
-            cx.event(Event::Fact(self.began()));
+            let began = self.began();
+            began.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         }
         cx.event(Event::Site {
             generation: self.generation(),

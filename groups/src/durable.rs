@@ -27,20 +27,20 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         let groups = parts.chain(marks.filter_map(|it| self.left(*it)));
         let groups = groups.chain(ended.filter_map(|it| self.end_fact(*it)));
         let site = self.site_fact();
-        site.into_iter().chain([self.began()]).chain(groups)
+        site.into_iter().chain(self.began()).chain(groups)
     }
 
-    /// The digest under which it stores. Before it is known, a node has nothing to store.
+    /// The digest under which it stores.
     fn origin(&self) -> u32 {
         self.adoption.origin.unwrap_or_default()
     }
 
-    /// The life since which it stores.
-    pub(crate) fn began(&self) -> Fact<S> {
-        Fact::Began {
-            plan: self.origin(),
-            since: self.since,
-        }
+    /// The life since which it stores. A node without a site has nothing to store, and does not know under which
+    /// digest: later lives would refuse all others.
+    pub(crate) fn began(&self) -> Option<Fact<S>> {
+        let plan = self.adoption.origin?;
+        let since = self.since;
+        Some(Fact::Began { plan, since })
     }
 
     /// The memory of one [group](Fact::group), or of no group, that must survive a crash, as of
@@ -48,7 +48,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     #[must_use]
     pub fn base(&self, group: Option<GroupId>) -> Option<Fact<S>> {
         let Some(group) = group else {
-            return Some(self.began());
+            return self.began();
         };
         if S::HAS_REGISTRY && group == GroupId::SITE {
             return self.site_fact();

@@ -302,7 +302,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             if let Some(site) = self.site_fact() {
                 cx.event(Event::Fact(site));
             }
-            cx.event(Event::Fact(self.began()));
+            let began = self.began();
+            began.into_iter().for_each(|it| cx.event(Event::Fact(it)));
         }
         if !self.has_site() {
             self.arm_site(cx);

@@ -341,6 +341,31 @@ fn a_node_that_runs_before_the_site_has_it_goes_on_to_ask() {
     assert!(town.wire.is_empty());
 }
 
+/// A host may store a base at any time. One without an origin would have later lives refuse all others.
+#[test]
+fn a_node_without_a_site_has_nothing_to_store() {
+    let mut town = Town::new(&Land::first(4, &[FIRST.0]));
+    town.run(Span::secs(2));
+    let next = Land {
+        nodes: vec![1, 2, 3, 4, 5],
+        ..Land::first(4, &[FIRST.0]).next()
+    };
+    town.cut.insert(5);
+    town.start(life(5, 1), &next, Start::Fresh);
+    town.run(Span::secs(2));
+    let node = town.nodes[&5].machine();
+    assert!(!node.has_site());
+    let stored: Vec<_> = node.stored().chain(node.base(None)).collect();
+    assert_eq!(stored, []);
+    town.change(1, &next);
+    town.run(Span::secs(2));
+    town.cut.clear();
+    town.run(Span::secs(30));
+    assert_eq!(town.generations(), [1; 5]);
+    let node = town.nodes[&5].machine();
+    assert!(node.stored().next().is_some() && node.base(None).is_some());
+}
+
 /// An empty message shows the plan of its sender.
 #[test]
 fn an_empty_message_of_another_plan_is_refused_for_the_plan() {

@@ -23,6 +23,13 @@ pub(crate) struct Observed {
     held: Option<GroupState>,
 }
 
+impl Observed {
+    /// Returns true for a group of one.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.configuration.voters.len() < 2
+    }
+}
+
 /// The version and the configuration of a group that a host saw last.
 pub(crate) type Places = BTreeMap<GroupId, (u64, u64)>;
 
@@ -150,9 +157,9 @@ impl World {
                 });
             }
         }
-        if all.is_empty() {
-            return Vec::new();
-        }
-        vec![all]
+        let (alone, others): (Vec<_>, Vec<_>) = all.into_iter().partition(Observed::is_alone);
+        let mut notes = vec![others, alone];
+        notes.retain(|it| !it.is_empty());
+        notes
     }
 }

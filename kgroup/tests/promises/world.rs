@@ -176,6 +176,12 @@ impl History for World {
         self.observe(step)
     }
 
+    /// A leader counts itself once others have acknowledged an entry, so behind an earlier fact; alone, in the step
+    /// of its fact.
+    fn goes_ahead(note: &Vec<Observed>) -> bool {
+        !note.iter().any(Observed::is_alone)
+    }
+
     fn note(&mut self, _: Member, note: Vec<Observed>) {
         self.states.see(&self.site, &self.sites, note);
     }

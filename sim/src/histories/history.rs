@@ -62,6 +62,12 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
     /// Handles an event that a machine emitted at that time.
     fn event(&mut self, me: Member, reported: Real, event: Event<Self>);
 
+    /// Returns true if a note rests on no fact of its own step: it goes out as soon as the facts of earlier
+    /// steps are stored, as a message that a machine sends ahead of its fact.
+    fn goes_ahead(note: &Self::Note) -> bool {
+        false
+    }
+
     /// Handles a note whose facts are stored.
     fn note(&mut self, me: Member, note: Self::Note) {}
 
@@ -294,7 +300,9 @@ pub trait History: Sized + DerefMut<Target = Hosts<Self>> {
         });
         let depth = self.depth;
         let effects = (effects.into_iter()).map(|it| Item::Effect(it, now, depth));
-        let items = effects.chain(notes.into_iter().map(Item::Note));
+        let (ahead, behind): (Vec<_>, Vec<_>) = notes.into_iter().partition(Self::goes_ahead);
+        let items = ahead.into_iter().map(Item::Note).chain(effects);
+        let items = items.chain(behind.into_iter().map(Item::Note));
         let mut out = Vec::new();
         if let Some(host) = self.nodes.get_mut(&id).and_then(|it| it.host.as_mut()) {
             for item in items {
