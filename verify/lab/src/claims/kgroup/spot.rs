@@ -19,6 +19,10 @@ use selvedge_routine::State;
 pub(super) const DEVICE_BYTES: usize = 32;
 
 /// A message between places.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most messages are those of groups"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Message {
     Groups(groups::Message<Update, Payload>),
