@@ -65,6 +65,8 @@ class Maps:
         self.building, self.checks, self.patience, self.seed = building, checks, patience, seed
         self.rng = random.Random(seed)
         self.keys = []
+        # The number of entries that ever had a name: those of a map that begins anew leave `keys`.
+        self.named = 0
         # The confirmed changes: map, beginning of the map, version.
         self.versions = []
         self.beginnings = {}
@@ -80,7 +82,7 @@ class Maps:
         self.ends.clear()
         for number in range(CLIENTS):
             # The moments of threads differ from run to run, so each has its own chance.
-            rng = random.Random(f"{self.seed} {number} {len(self.keys)}")
+            rng = random.Random(f"{self.seed} {number} {self.named}")
             thread = threading.Thread(target=self.client, args=(rng, names[number % len(names)]), daemon=True)
             thread.start()
             self.threads.append(thread)
@@ -105,7 +107,8 @@ class Maps:
 
     def new_key(self, name):
         with self.lock:
-            key = Key(name, f"entry-{len(self.keys)}")
+            key = Key(name, f"entry-{self.named}")
+            self.named += 1
             self.keys.append(key)
         return key
 
