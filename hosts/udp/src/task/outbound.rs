@@ -27,11 +27,8 @@ impl Task {
         let mut effects = core::mem::take(&mut self.effects);
         let at = self.clock.now();
         let me = self.driver.machine().membership().me();
-        // A node that has left names its next life already, and several timers may expire at once:
-        // what comes before is of the life that ends.
-        let has_left = effects.iter().any(is_left);
         let former = core::mem::replace(&mut self.life, me);
-        let from = if has_left { former } else { me };
+        let from = life_of(&effects, former, me);
         for effect in effects.drain(..) {
             let mut free = Some(Waiting {
                 effect,
@@ -291,10 +288,28 @@ impl Task {
     }
 }
 
-/// Returns true if the node has left with it.
-const fn is_left(effect: &Effect<Node>) -> bool {
-    matches!(
-        effect,
-        Effect::Event(selvedge::Event::Membership(Event::Left))
-    )
+/// The life of a node in which these effects of a step arose, from its lives before and after the step. A node that has
+/// left names its next life already, and several timers may expire in one step.
+fn life_of(effects: &[Effect<Node>], former: Member, me: Member) -> Member {
+    let is_left = |it: &_| matches!(it, Effect::Event(selvedge::Event::Membership(Event::Left)));
+    if effects.iter().any(is_left) {
+        former
+    } else {
+        me
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_effects_of_a_step_in_which_a_node_leaves_are_of_the_life_that_ends() {
+        let (former, next) = (Member::new(4, 60), Member::new(4, 61));
+        let event = |it| Effect::Event(selvedge::Event::Membership(it));
+        let leaves = [event(Event::MetadataChanged(former)), event(Event::Left)];
+        assert_eq!(life_of(&leaves, former, next), former);
+        let goes_on = [event(Event::Identified(next))];
+        assert_eq!(life_of(&goes_on, former, next), next);
+    }
 }
