@@ -201,7 +201,8 @@ impl Runs {
         }
     }
 
-    fn state(&mut self, group: GroupId, state: &RoutineState) {
+    /// Records a state of a routine that a node has stored.
+    pub(crate) fn state(&mut self, group: GroupId, state: &RoutineState) {
         if self.is_off {
             return;
         }

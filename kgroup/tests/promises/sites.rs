@@ -131,7 +131,20 @@ impl World {
         let is_later = before.is_none_or(|it| generation > it) || !self.nodes[&id].stores;
         assert!(is_later, "{id}: {before:?} to {generation}");
         // A step that took several sites has the last one only.
-        if site.generation() == generation && self.sites.decides(&site) {
+        if site.generation() == generation {
+            self.is_decided(site);
+        }
+    }
+
+    /// A life begins with this site, which a former one may have stored without reporting it.
+    pub(crate) fn has_stored(&mut self, site: &Site) {
+        if self.sites.is_on && site.generation() > self.site.generation() {
+            self.is_decided(Arc::new(site.clone()));
+        }
+    }
+
+    fn is_decided(&mut self, site: Arc<Site>) {
+        if self.sites.decides(&site) {
             self.site = site;
             self.nodes_come();
         }

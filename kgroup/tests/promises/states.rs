@@ -6,13 +6,19 @@ use std::collections::BTreeMap;
 use selvedge_core::NodeId;
 use selvedge_groups::GroupId;
 use selvedge_kgroup::devices::{Act, Ticket};
-use selvedge_kgroup::routines::Stage;
+use selvedge_kgroup::routines::{RoutineState, Stage};
 use selvedge_kgroup::{Claim, GroupState, Site};
 use selvedge_replica::Configuration;
 use selvedge_sim::histories::Step;
 
 use crate::sites::Sites;
 use crate::world::World;
+
+/// The numbers of configurations that a beginning of a group can have, as a power of two.
+const BEGINNING_BITS: u32 = 22;
+
+/// A beginning of a group, and the version since.
+type Version = (u64, u64);
 
 /// A group at a node, after a step that changed it.
 #[derive(Debug)]
@@ -28,6 +34,20 @@ impl Observed {
     pub(crate) fn is_alone(&self) -> bool {
         self.configuration.voters.len() < 2
     }
+
+    /// The state of a routine.
+    pub(crate) fn routine(&self) -> Option<(GroupId, &RoutineState)> {
+        match &self.held {
+            Some(GroupState::Routine(state)) => Some((self.group, state)),
+            _ => None,
+        }
+    }
+
+    /// The version, behind those of former beginnings of the group: a group of devices or of a routine counts its
+    /// versions from 0 again.
+    const fn version(&self) -> Version {
+        (self.configuration.number >> BEGINNING_BITS, self.version)
+    }
 }
 
 /// The version and the configuration of a group that a host saw last.
@@ -35,10 +55,10 @@ pub(crate) type Places = BTreeMap<GroupId, (u64, u64)>;
 
 #[derive(Default)]
 pub(crate) struct States {
-    by_version: BTreeMap<(GroupId, u64), Vec<u8>>,
+    by_version: BTreeMap<(GroupId, Version), Vec<u8>>,
     by_number: BTreeMap<(GroupId, u64), Configuration>,
     acts: BTreeMap<Ticket, Act>,
-    latest: BTreeMap<GroupId, (u64, GroupState)>,
+    latest: BTreeMap<GroupId, (Version, GroupState)>,
     /// A host of a group of one may lose a part of a step in which several groups decided, and then know
     /// an older state of one than of another.
     pub(crate) forgets_parts: bool,
@@ -57,8 +77,9 @@ impl States {
                 let first = first.or_insert_with(|| it.configuration.clone());
                 assert_eq!(*first, it.configuration, "{:?}: two at {number}", it.group);
             }
+            let version = it.version();
             if let Some(held) = it.held {
-                is_new |= self.state(it.group, it.version, held);
+                is_new |= self.state(it.group, version, held);
             }
         }
         if is_new && !self.forgets_parts {
@@ -66,11 +87,11 @@ impl States {
         }
     }
 
-    fn state(&mut self, group: GroupId, version: u64, held: GroupState) -> bool {
+    fn state(&mut self, group: GroupId, version: Version, held: GroupState) -> bool {
         let bytes = postcard::to_allocvec(&held).unwrap();
         let known = self.by_version.entry((group, version));
         let known = known.or_insert_with(|| bytes.clone());
-        assert_eq!(*known, bytes, "{group:?}: two states at version {version}");
+        assert_eq!(*known, bytes, "{group:?}: two states at {version:?}");
         if (self.latest.get(&group)).is_some_and(|it| it.0 >= version) {
             return false;
         }

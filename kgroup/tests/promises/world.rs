@@ -136,6 +136,9 @@ impl History for World {
                 machine.fold(fact).unwrap();
             }
             self.sites.begins_again(&machine);
+            if machine.groups().has_site() {
+                self.has_stored(machine.site());
+            }
         }
         machine
     }
@@ -183,6 +186,9 @@ impl History for World {
     }
 
     fn note(&mut self, _: Member, note: Vec<Observed>) {
+        for (group, state) in note.iter().filter_map(Observed::routine) {
+            self.runs.state(group, state);
+        }
         self.states.see(&self.site, &self.sites, note);
     }
 
