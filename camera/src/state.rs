@@ -166,7 +166,7 @@ impl Camera {
     /// Returns true from the beginning of a request until this node has reported that it is over.
     /// With [`Config::keep`] that is after the exit: until [`Command::GiveBack`](crate::Command::GiveBack),
     /// even when no permission is [kept](Self::kept) any more, because others asked. Until then the
-    /// nodes that gave their OK name this node as one that may be inside.
+    /// nodes that gave their OK may count this node as inside.
     #[must_use]
     pub const fn has_request(&self) -> bool {
         self.issued.is_open()

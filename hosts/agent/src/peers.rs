@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::audit::By;
+use crate::serve::CONNECTIONS;
 
-/// The most connections of one peer: a quarter of all. Several processes of one user may take more.
-pub(crate) const MOST: usize = 512;
+/// The most connections of one peer. Several processes of one user may take more.
+pub(crate) const MOST: usize = CONNECTIONS / 4;
 
-/// Who shares a limit.
+/// The clients that share a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Peer {
     /// A process of this host, at the unix socket.

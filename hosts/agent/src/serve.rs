@@ -20,7 +20,7 @@ use crate::audit::By;
 use crate::peers::Connection;
 
 /// The most connections of each of the two; others wait.
-const CONNECTIONS: usize = 2_048;
+pub(crate) const CONNECTIONS: usize = 2_048;
 /// The time without a byte after which a connection is closed: longer than any request waits.
 const IDLE: Duration = Duration::from_secs(3_700);
 

@@ -132,7 +132,9 @@ impl<M: Machine, S> Setup<M, S> {
         self
     }
 
-    /// Seals all datagrams, and drops all that arrive without a seal by a key of the ring.
+    /// Seals all datagrams, and drops all that arrive without a seal by a key of the ring. The epoch of a start is the
+    /// time of the system's clock: where that is behind the former start, other nodes refuse this one until it has
+    /// passed.
     #[must_use]
     pub fn seal(mut self, seal: Seal) -> Self {
         self.seal = Some(seal);

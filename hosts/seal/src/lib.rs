@@ -85,7 +85,7 @@ const TAG_LEN: usize = 16;
 pub const OVERHEAD: usize = HEAD_MAX_LEN + TAG_LEN;
 
 /// The beginning of 2026, in microseconds since 1970. A clock that shows an earlier time was not set.
-const IS_SET: u64 = 1_767_225_600_000_000;
+pub const CLOCK_IS_SET: u64 = 1_767_225_600_000_000;
 /// A former start was at a wrong time if it is ahead of a clock that was set by more: ten years, in microseconds. A
 /// clock that starts at the time when its system was built is behind by less.
 const FAR_AHEAD: u64 = 10 * 365 * 86_400_000_000;
@@ -163,7 +163,7 @@ impl Epoch {
         let now = Self::new(since_1970, random);
         let is_wrong = |former: Self| {
             let latest = since_1970.saturating_add(FAR_AHEAD);
-            since_1970 >= IS_SET && former.0 >> 12 > latest
+            since_1970 >= CLOCK_IS_SET && former.0 >> 12 > latest
         };
         let later = former
             .filter(|it| *it >= now && !is_wrong(*it))

@@ -7,17 +7,17 @@ use selvedge_core::{Incarnation, Span, Time};
 use selvedge_kgroup::WallClock;
 use tokio::time::sleep;
 
-/// The beginning of 2020, before Selvedge existed: a system clock before that was never set.
-const NEVER_SET: Span = Span::secs(1_577_836_800);
+/// A system clock that shows an earlier time was never set.
+const NEVER_SET: Span = Span::micros(selvedge_seal::CLOCK_IS_SET);
 
 /// A life that this node did not have before, by the system's clock, as
 /// [`Incarnation::from_clock`] derives it, and ready when its wait is over; a host sends nothing
 /// until then.
 ///
-/// A clock that was never set (it shows a time before 2020) begins at the same moment after each
+/// A clock that was never set (it shows a time before 2026) begins at the same moment after each
 /// boot, so the life is a random number then. A clock that was set back gives an earlier number:
 /// members that remember a later one report it, and the node takes a number beyond that. Sealed
-/// datagrams need a right clock, too, see [`seal`](selvedge_seal).
+/// datagrams need a right clock, or a folder, too, see [`seal`](selvedge_seal).
 ///
 /// # Errors
 /// When the clock was never set and the system gives no random numbers.

@@ -1,4 +1,4 @@
-//! A node's promises in k-groups, on a disk.
+//! A node's promises in k-groups, and the epoch of its seal, on a disk.
 
 use core::fmt;
 

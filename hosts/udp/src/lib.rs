@@ -165,7 +165,8 @@
 //!
 //! The tokens of later entries are greater in all three. A holder that was passed over and lives
 //! learns that as soon as it can be reached ([`Guard::fenced`]); until then only the resource can
-//! refuse its writes. None of the three helps if the holder's node runs and its guard is never
+//! refuse its writes. With [`Setup::keep`] the same is true of a node that dies outside, while it keeps its
+//! permissions; [`Setup::eager`] enters with a quorum and does not wait for the others. None of the three helps if the holder's node runs and its guard is never
 //! dropped. If no more than half of the nodes of [`Setup::locks`] can be reached, a lock is
 //! refused.
 //!

@@ -28,6 +28,7 @@ use crate::{Handle, Map};
 ///
 /// [`Transaction::put_owned`]: selvedge_groups::store::Transaction::put_owned
 #[derive(Debug)]
+#[must_use = "a session that is dropped ends, and its entries are removed"]
 pub struct Session {
     node: Handle,
     owner: Arc<Owner>,
@@ -35,6 +36,7 @@ pub struct Session {
 
 /// A session that began with a change of entries. See [`Map::session_with`].
 #[derive(Debug)]
+#[must_use = "a session that is dropped ends, and its entries are removed"]
 #[non_exhaustive]
 pub struct Begun {
     /// The session.
@@ -186,7 +188,7 @@ impl Map<'_> {
     }
 
     /// Begins a session and changes entries by one change of the map: both are done, or neither. The session owns
-    /// the entries that are put for [`Owner::Begun`].
+    /// the entries that are put for [`Owner::Begun`]: a dropped [`Begun`] ends it, and removes them.
     ///
     /// ```no_run
     /// use selvedge_udp::Span;

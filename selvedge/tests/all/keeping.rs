@@ -130,8 +130,7 @@ fn a_section_that_is_closed_keeps_nothing() {
     // Another node enters at once, and its list of nodes that may be inside is empty.
     network.run_for(Span::secs(1));
     open(&mut network, 1);
-    let visited = network.drain_events().count();
-    assert!(visited > 0);
+    drop(network.drain_events());
     visit(&mut network, 1);
     let entered = |event: &Event| {
         matches!(

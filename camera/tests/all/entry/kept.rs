@@ -69,7 +69,7 @@ fn a_request_of_which_nothing_is_kept_is_open_until_it_is_given_back() {
     assert_eq!(again, []);
 }
 
-/// A node that abstains gives up what it keeps, and the nodes that gave it learn of that.
+/// A node that abstains gives up its kept permissions, and the nodes that granted them learn it.
 #[test]
 fn an_abstention_gives_permissions_back() {
     let mut node = First::new(2, keeping(2).with_peer_limit(1));

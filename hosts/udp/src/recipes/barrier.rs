@@ -115,7 +115,6 @@ impl<'a> Barrier<'a> {
 
 impl Inside<'_> {
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.place.session
     }

@@ -95,7 +95,6 @@ impl Leadership {
     }
 
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.0.session
     }

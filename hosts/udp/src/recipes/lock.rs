@@ -225,7 +225,6 @@ impl Guard {
     }
 
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.0.session
     }

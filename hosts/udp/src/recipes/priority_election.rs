@@ -228,7 +228,6 @@ impl Leadership<'_> {
     }
 
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.session
     }

@@ -99,7 +99,6 @@ impl<'a> Registry<'a> {
 
 impl Registration {
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.0
     }

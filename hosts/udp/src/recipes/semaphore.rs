@@ -58,7 +58,6 @@ impl<'a> Semaphore<'a> {
 
 impl Permit {
     /// Its session, which has the time until which this certainly lasts.
-    #[must_use]
     pub const fn session(&self) -> &Session {
         &self.0.session
     }

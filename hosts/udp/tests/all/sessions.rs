@@ -5,7 +5,7 @@ use std::time::Duration;
 use selvedge::frame;
 use selvedge_core::shared::Limits;
 use selvedge_core::{Incarnation, Member, Span, Time};
-use selvedge_groups::store::{Entry, Expected, Stored, TTL_MAX, TTL_MIN, Transaction};
+use selvedge_groups::store::{Entry, Expected, Owner, Stored, TTL_MAX, TTL_MIN, Transaction};
 use selvedge_kgroup::Event;
 use selvedge_membership::{Body, Claim, Message, Metadata, Record};
 use selvedge_udp::{Error, Map, NodeEvent, PrefixNews, PrefixWatch, Reject, Session, Watch};
@@ -397,6 +397,39 @@ async fn until_over(node: &Node, id: selvedge_groups::store::SessionId) {
         }
     };
     soon(ends).await;
+}
+
+#[tokio::test]
+async fn a_session_begins_with_its_entries_or_not_at_all() {
+    let nodes = start(3, |setup| setup).await;
+    let doors = nodes[0].map("doors");
+    let claim = || {
+        Transaction::new()
+            .when("front", Expected::Absent)
+            .put_owned("front", b"1", Owner::Begun)
+    };
+    let begun = soon(doors.session_with(TTL_MAX, claim())).await.unwrap();
+    let entry = soon(doors.get("front")).await.unwrap().unwrap();
+    assert_eq!(entry.session, Some(begun.session.id()));
+    assert_eq!((entry.version, begun.is_otherwise), (begun.version, false));
+
+    let found = Some(begun.version);
+    let refused = soon(doors.session_with(TTL_MAX, claim())).await;
+    let mismatch = Error::Rejected(Reject::Mismatch { found });
+    assert_eq!(refused.unwrap_err(), mismatch);
+
+    let other = claim().otherwise_put("waits", b"2");
+    let other = soon(doors.session_with(TTL_MAX, other)).await.unwrap();
+    assert!(other.is_otherwise && other.version > begun.version);
+    let over = other.session.id();
+    soon(other.session.end()).await.unwrap();
+    let late = Transaction::new().put_owned("late", b"", over);
+    let refused = soon(doors.session_with(TTL_MAX, late)).await;
+    assert_eq!(refused.unwrap_err(), Error::Rejected(Reject::NoSession));
+
+    drop(begun);
+    let mut seen = doors.watch("front").await.unwrap();
+    while next(&mut seen).await.is_some() {}
 }
 
 #[tokio::test]

@@ -42,7 +42,7 @@ fn token(line: &str) -> String {
     object(line)["token"].as_str().unwrap().to_owned()
 }
 
-/// A node that takes part in locks, one that holds one, and one that waits for it.
+/// Three nodes: a member of the mesh's locks, a holder, and a waiter.
 fn holder_and_waiter() -> [Running; 3] {
     let locks = ["--locks", "3", "--takeover", "50", "--suspicion", "10"];
     let asks = [&locks[..], &["--lock", "door"]].concat();

@@ -108,7 +108,7 @@ fn judge(samples: &Samples) -> Option<Judgement> {
     let placements = row(settings(Over::Placements))?;
     let losses = row(settings(Over::Losses))?;
     let others = row(otherwise())?;
-    // A node's suspicions of all others: those that it learned of, and those that it began.
+    // A node's suspicions of all others, learned and its own.
     let (counted, begun) = (losses.first()?.suspicions, others.first()?.suspicions);
     let reached = 100.0 * counted / (begun * DEFAULT_NODES);
     let pairs = || TABLE.iter().zip(&sizes);
