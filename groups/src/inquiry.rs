@@ -151,7 +151,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     }
 
     /// Answers the leader of a group that asks if this node is present. A node that has promised to take no
-    /// part in the next configuration would be one of the f: it sends nothing.
+    /// part in the next configuration would be one of the f: it sends the place of the next beginning, if it
+    /// knows one. The leader may be a node that the site has no more, and learn it from no other message.
     pub(crate) fn on_inquire(
         &mut self,
         from: Member,
@@ -160,6 +161,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     ) {
         let ended = self.ended.get(&group).copied().unwrap_or_default();
         if configuration <= ended {
+            let place = self.whereabouts(group);
+            self.posted.0.extend(place.map(|it| (from, it)));
             return;
         }
         let has_room = self.parts.len() < self.config.groups.into();

@@ -405,7 +405,8 @@ impl<S: Begins, P: Carried> Groups<S, P> {
     /// Returns true if the registry has decided everything that this node proposed there.
     pub(crate) fn is_registry_idle(&self) -> bool {
         let replica = self.replica(GroupId::REGISTRY);
-        replica.is_some_and(|it| it.waiting() == 0)
+        // The reads by which a leader finds its quorum may have the period of this question.
+        replica.is_some_and(|it| it.waiting_proposals() == 0)
     }
 
     /// Notes the groups that were due, and have begun.

@@ -423,6 +423,12 @@ impl<S: State> Replica<S> {
         self.work.proposals.len() + self.work.reads.len()
     }
 
+    /// The number of own proposals that wait.
+    #[must_use]
+    pub fn waiting_proposals(&self) -> usize {
+        self.work.proposals.len()
+    }
+
     /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {

@@ -67,6 +67,27 @@ fn stranger(here: &[u64]) -> (One, BTreeSet<u64>) {
     (node, chosen)
 }
 
+/// It lost its memory, so it founds the group no second time, and another node has it since.
+#[test]
+fn the_only_founder_asks_all_others_for_its_group() {
+    let only = machine_of(life(1, 0), plan_for(0, 5), config(), Start::Restarted).founders(LATER);
+    let me = Member::new(only[0].0, 1);
+    let mut node = One::of(machine_of(me, plan_for(0, 5), config(), Start::Restarted));
+    let epoch = (1..).find(|epoch| {
+        let groups = node.machine();
+        let nodes = groups.plan().nodes().iter().copied();
+        let chosen = groups.plan().choose::<Sum>(&vec![], *epoch, nodes, [LATER]);
+        chosen[0].1 == Ok(only.clone())
+    });
+    node.command(Command::SetEpoch(epoch.unwrap()));
+    let others: Vec<u64> = (1..=5).filter(|it| *it != me.id.0).collect();
+    for it in &others {
+        node.learn(Delta::Joined(life(*it, 0)));
+    }
+    node.sent();
+    assert_eq!(asked(&mut node, LATER), set(others));
+}
+
 #[test]
 fn a_node_that_knows_nothing_asks_those_that_it_would_choose_and_the_founders() {
     let founders = set(founders(NODES, LATER));

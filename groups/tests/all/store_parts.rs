@@ -194,6 +194,12 @@ fn a_watched_entry_is_told_when_it_is_another_one() {
     let none = node.receive_watched(7, None);
     assert_eq!(none, [ask_watch("door", 0), notified(None)]);
 
+    let watch = node.command(StoreCommand::Watch("door".into()));
+    assert_eq!(watch, [ask_watch("door", NOTHING)]);
+    assert_eq!(node.receive_watched(6, entry(6, b"shut")), [], "late");
+    let again = node.receive_watched(7, None);
+    assert_eq!(again, [ask_watch("door", 0), notified(None)]);
+
     let ticks: Vec<_> = (0..16).map(|_| node.tick()).collect();
     let asked = ticks.iter().filter(|it| **it != [arm()]);
     let renewed = [ask_watch("door", 0), arm()];

@@ -69,9 +69,7 @@ impl World {
         self.routines_run();
         self.groups_have_one_leader();
         self.devices_are_known();
-        let nodes = self.nodes_of_the_site();
-        self.runs
-            .check_counts(&self.site.clone(), &nodes, &self.times);
+        self.requests_led_to_runs();
         self.little_is_sent();
         self.unwatch_all();
         self.run_for(100 * SECOND);
@@ -192,6 +190,12 @@ impl World {
         nodes.filter_map(|it| self.me(it)).collect()
     }
 
+    /// Each request of a node that is up led to a run, and each name to one at most.
+    pub(crate) fn requests_led_to_runs(&self) {
+        let nodes: Vec<u64> = self.lives().iter().map(|it| it.id.0).collect();
+        self.runs.check_counts(&self.site, &nodes, &self.times);
+    }
+
     fn all_is_answered(&self) {
         for me in self.lives() {
             let open = self.oracle.open(me);
@@ -232,7 +236,11 @@ impl World {
                     machine.held(group).is_some(),
                     it.configuration()
                 ),
-                None => format!(", no part, {:?}", groups.whereabouts(group)),
+                None => format!(
+                    ", no part, {:?}, founders {:?}",
+                    groups.whereabouts(group),
+                    groups.founders(group)
+                ),
             };
         }
         lines
@@ -308,7 +316,13 @@ impl World {
             }
             self.run_for(20 * SECOND);
             let state = self.is_settled(routine);
-            assert_eq!(state.instance(), before + u64::from(up), "{routine:?}");
+            let known = || self.knowledge(routine);
+            assert_eq!(
+                state.instance(),
+                before + u64::from(up),
+                "{routine:?} is asked for by {id}{}",
+                known()
+            );
             if up {
                 let report = state.report().unwrap();
                 assert_eq!(report.instance, before + 1);

@@ -47,8 +47,8 @@ pub(crate) struct Runs {
     pub(crate) asked: BTreeSet<(u64, GroupId, TriggerId)>,
     notified: BTreeSet<(Member, GroupId, TriggerId)>,
     pub(crate) ids: BTreeMap<GroupId, u64>,
-    /// The least number of runs for the requests.
-    least: BTreeMap<GroupId, u64>,
+    /// The least number of runs for each request.
+    least: BTreeMap<(u64, GroupId, TriggerId), u64>,
     pub(crate) instances: BTreeMap<GroupId, u64>,
     pub(crate) is_off: bool,
     /// Messages come later than devices may act: a device may act for an earlier claim.
@@ -232,7 +232,7 @@ impl Runs {
     }
 
     /// A trigger is asked for while its routine is in this state, as far as any node knows.
-    fn expects(&mut self, group: GroupId, state: Option<&RoutineState>) {
+    fn expects(&mut self, key: (u64, GroupId, TriggerId), state: Option<&RoutineState>) {
         use selvedge_kgroup::routines::Retrigger;
         let Some(state) = state else { return };
         let ignores = state.definition().retrigger == Retrigger::Ignore;
@@ -242,8 +242,7 @@ impl Runs {
             _ => ignores,
         };
         let runs = state.instance() + u64::from(!goes_on);
-        let least = self.least.entry(group).or_default();
-        *least = runs.max(*least);
+        self.least.insert(key, runs);
     }
 
     /// Checks the history of a run that has ended: runs of routines that share a device come one after another.
@@ -322,16 +321,18 @@ impl Runs {
         if self.is_off {
             return;
         }
-        let is_here = |it: &&(u64, GroupId, TriggerId)| {
+        // A node that the site does not have waits until a site has it.
+        let is_here = |it: &(u64, GroupId, TriggerId)| {
             nodes.contains(&it.0) && site.definition(it.1).is_some()
         };
-        let open: Vec<_> = self.asked.iter().filter(is_here).collect();
+        let open: Vec<_> = self.asked.iter().filter(|it| is_here(it)).collect();
         assert!(open.is_empty(), "not decided: {open:?}");
         for (nth, _) in site.routines() {
             let group = Site::routine(nth);
             let count = |map: &BTreeMap<GroupId, u64>| map.get(&group).copied().unwrap_or(0);
             let runs = count(&self.instances);
-            let least = count(&self.least);
+            let of_group = (self.least.iter()).filter(|it| it.0.1 == group && is_here(it.0));
+            let least = of_group.map(|it| *it.1).max().unwrap_or(0);
             assert!(
                 runs >= least,
                 "{group:?} ran {runs} times, and {least} were asked"
@@ -473,7 +474,7 @@ impl World {
         }
         if trigger.0 > known {
             self.runs.ids.insert(routine, trigger.0);
-            self.runs.expects(routine, state.as_ref());
+            self.runs.expects(key, state.as_ref());
         }
         self.run(id);
     }

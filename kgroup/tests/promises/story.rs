@@ -405,8 +405,7 @@ pub(crate) fn describe(kind: Kind, choices: Choices, all: &mut Totals) {
             Kind::Times | Kind::TimedSites => {
                 world.times_are_kept();
                 world.sites_are_equal();
-                let nodes = world.nodes_of_the_site();
-                (world.runs).check_counts(&world.site.clone(), &nodes, &world.times);
+                world.requests_led_to_runs();
                 world.forget_what_was_spent();
                 all.alive += 1;
             }

@@ -357,7 +357,7 @@ pub(in super::super) fn pairs() -> Vec<Scenario> {
     vec![
         holds(two, 124_041, TWO),
         breaks(two, 2, TWO, &[Published::TakesOwnSite]),
-        holds(again, 7_185, FORGETS),
+        holds(again, 6_937, FORGETS),
         breaks(again, 8, FORGETS, &[Published::FoundersInAnyLife]),
         holds(back, 24_789, BACK),
         breaks(back, 7, BACK, &[Published::NoInstances]),

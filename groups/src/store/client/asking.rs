@@ -116,7 +116,12 @@ impl Asking {
                 self.question(ticket, Question::List { prefix, after }, out)?;
             }
             StoreCommand::Watch(key) => {
-                let watching = Watching::default();
+                // A late answer to the watch before is none to this one.
+                let at = self.watches.get(&key).map_or(0, |it| it.at);
+                let watching = Watching {
+                    at,
+                    ..Watching::default()
+                };
                 self.watches
                     .insert(key.clone(), watching)
                     .map_err(|_| full)?;
@@ -305,9 +310,8 @@ impl Asking {
         let Some(watching) = self.watches.get_mut(&key) else {
             return; // It is watched no longer.
         };
-        let is_late = watching.is_notified && version < watching.at;
-        if is_late {
-            return;
+        if version < watching.at {
+            return; // It is late.
         }
         let known = entry.as_ref().map_or(0, |it| it.version);
         let is_news = !watching.is_notified || known != watching.known;

@@ -133,6 +133,45 @@ fn a_group_that_was_long_away_and_lost_its_memory_begins_anew_by_itself() {
     assert_eq!(town.set(FIRST) & 1 << 5, 1 << 5);
 }
 
+/// The site has its former members no more, which were cut off with a quorum of their own. When they are back, they
+/// look for other members, all of which have promised to take no part in that beginning.
+#[test]
+fn former_members_that_were_cut_off_leave_a_group_that_has_begun_anew() {
+    let land = Land::first(9, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, FIRST, 1);
+    let former = members(&town, FIRST);
+    let others: Vec<u64> = (1..=9).filter(|it| !former.contains(it)).collect();
+    let report = |town: &mut Town, delta: fn(Member) -> Delta| {
+        for (one, other) in former
+            .iter()
+            .flat_map(|one| others.iter().map(move |it| (*one, *it)))
+        {
+            town.input(one, Input::Membership(delta(life(other, 1))));
+            town.input(other, Input::Membership(delta(life(one, 1))));
+        }
+    };
+    let land = Land {
+        nodes: others.clone(),
+        former: former.clone(),
+        ..land.next()
+    };
+    town.change(others[0], &land);
+    town.run(Span::millis(40));
+    town.cut.extend(&former);
+    report(&mut town, Delta::Failed);
+    epochs(&mut town, 2..=5);
+    assert!(has_begun_anew(&town, FIRST));
+    town.cut.clear();
+    report(&mut town, Delta::Refuted);
+    epochs(&mut town, 6..=8);
+    let is_in = |id: &u64| town.nodes[id].machine().replica(FIRST).is_some();
+    assert!(!former.iter().any(is_in));
+    town.ask(others[0], FIRST, 5);
+    assert_eq!(town.set(FIRST), 1 << 5);
+}
+
 /// Each node learns of it once, and none reports a loss later.
 #[test]
 fn a_group_that_has_begun_anew_is_reported_no_more() {

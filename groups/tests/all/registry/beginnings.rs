@@ -2,8 +2,8 @@
 
 use selvedge_core::wire::List;
 
-use super::MAP;
 use super::town::{Land, Town};
+use super::{FIRST, MAP, SECOND};
 use crate::mesh::*;
 
 #[test]
@@ -124,4 +124,27 @@ fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
     let asked = town.births;
     town.run(Span::secs(300));
     assert_eq!(town.births, asked);
+}
+
+/// The leader has one node less than a group needs, so it looks for another one in each quarter of its patience,
+/// which is also the interval of its questions to founders.
+#[test]
+fn a_group_begins_while_the_registry_lacks_a_member() {
+    let land = Land::first(3, &[FIRST.0]);
+    let resend = config().replica.resend;
+    for offset in 0..20 {
+        let config = config().with_patience(resend * 4);
+        let mut town = Town::with(&land, config, &[]);
+        town.run(Span::secs(2));
+        town.stop(3);
+        town.run(Span::secs(2) + Span::millis(10) * offset);
+        let next = Land {
+            groups: vec![FIRST.0, SECOND.0],
+            ..land.next()
+        };
+        town.change(1, &next);
+        town.run(Span::secs(5));
+        town.ask(1, SECOND, 5);
+        assert_eq!(town.set(SECOND), 1 << 5);
+    }
 }

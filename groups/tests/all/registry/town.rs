@@ -140,15 +140,16 @@ pub(super) struct Town {
     /// Votes in the groups of the site, with the configuration of the voter.
     pub(super) accepted: Vec<(u64, (Configuration, Fact<Held>))>,
     rules: &'static [Published],
+    config: Config,
 }
 
 impl Town {
     pub(super) fn new(land: &Land) -> Self {
-        Self::with(land, &[])
+        Self::with(land, config(), &[])
     }
 
-    /// Nodes under rules that break a promise.
-    pub(super) fn with(land: &Land, rules: &'static [Published]) -> Self {
+    /// Nodes with other settings, or under rules that break a promise.
+    pub(super) fn with(land: &Land, config: Config, rules: &'static [Published]) -> Self {
         let mut town = Self {
             nodes: BTreeMap::new(),
             facts: BTreeMap::new(),
@@ -162,6 +163,7 @@ impl Town {
             events: vec![],
             accepted: vec![],
             rules,
+            config,
         };
         for &id in &land.nodes {
             town.start(life(id, 1), land, Start::Fresh);
@@ -173,7 +175,7 @@ impl Town {
     pub(super) fn start(&mut self, me: Member, land: &Land, start: Start) {
         let plan = Arc::new(land.plan());
         let mut machine: Machine =
-            Groups::new(me, config(), plan, Arc::new(land.clone()), start).unwrap();
+            Groups::new(me, self.config, plan, Arc::new(land.clone()), start).unwrap();
         machine = machine.published(self.rules);
         for fact in self.facts.get(&me.id.0).into_iter().flatten() {
             machine.fold(fact).unwrap();

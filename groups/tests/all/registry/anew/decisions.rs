@@ -56,7 +56,7 @@ impl Decisions {
 /// A leader is cut off with a link that the others have not learned, and they lose their memory.
 fn leader_with_a_link(group: GroupId, rules: &'static [Published]) -> Decisions {
     let land = Land::first(7, &[group.0]);
-    let mut town = Town::with(&land, rules);
+    let mut town = Town::with(&land, config(), rules);
     town.run(Span::secs(2));
     town.ask(1, group, 1);
     let leader = town.leaders(group)[0];
