@@ -82,6 +82,14 @@ impl Adoption {
     }
 }
 
+impl Fetch {
+    /// Returns true if this is the plan that its sender named.
+    fn is_right(&self, plan: &Plan) -> bool {
+        let is_first = plan.generation() == 0;
+        plan.generation() == self.generation && (!is_first || plan.digest() == self.origin)
+    }
+}
+
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Handles the news that a node has a site of this generation.
     pub(crate) fn on_generation(
@@ -180,7 +188,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             match S::decode(&fetch.bytes) {
                 // The registry may have given it meanwhile.
                 _ if self.has_site() && fetch.generation <= self.generation() => {}
-                Some((site, plan)) if plan.generation() == fetch.generation => {
+                Some((site, plan)) if fetch.is_right(&plan) => {
                     self.adoption.origin.get_or_insert(fetch.origin);
                     self.adopt(site, plan, cx);
                     self.meet(from); // The former site may not have had it.

@@ -136,6 +136,7 @@ fn a_group_begins_while_the_registry_lacks_a_member() {
         let config = config().with_patience(resend * 4);
         let mut town = Town::with(&land, config, &[]);
         town.run(Span::secs(2));
+        town.ask(1, MAP, 1);
         town.stop(3);
         town.run(Span::secs(2) + Span::millis(10) * offset);
         let next = Land {
