@@ -34,7 +34,7 @@ pub(crate) struct Adoption {
     /// The generation of a site that this node could not decode.
     refused: u32,
     fetch: Option<Fetch>,
-    /// True if a site that it had named it. A node that was removed does not ask for later ones.
+    /// True if a site that it had named it. A node that was removed asks for later ones only while it has questions.
     was_named: bool,
     /// The ticks until it asks again, where no site has named it yet.
     waits: u8,
@@ -344,6 +344,12 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         if finds || reports || awaits || self.registrar.is_proposing() {
             self.arm_site(cx);
         }
+    }
+
+    /// Has a node that the site does not have ask for the sites that follow.
+    pub(crate) fn await_place(&mut self, cx: &mut Context<'_, Self>) {
+        self.adoption.was_named = false;
+        self.arm_site(cx);
     }
 
     /// Returns true if this node joins, and the sites that it took do not name it yet. It may miss the news

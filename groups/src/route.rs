@@ -31,6 +31,10 @@ impl<S: Begins, P: Carried> Groups<S, P> {
                 payload,
             });
         }
+        if self.has_site() && self.plan.place(self.me.id).is_none() {
+            // Others refuse its questions until a site has it, so it asks for that site instead.
+            return self.await_place(cx);
+        }
         // Questions of one step are one round: none can be answered before the others are sent.
         let is_asked =
             |(_, it): &Posted<S, P>| matches!(it, Item::Ask { group: of, .. } if *of == group);

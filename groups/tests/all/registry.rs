@@ -59,6 +59,36 @@ fn all_nodes_take_a_site_that_was_decided_and_its_groups_begin() {
 }
 
 #[test]
+fn a_node_that_the_site_has_no_more_asks_for_the_site_that_has_it_and_nothing_else() {
+    let land = Land::first(5, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 1);
+    let leads = |it: &u64| town.leaders(GroupId::REGISTRY).contains(it);
+    let gone = (1..=5).find(|it| !leads(it)).unwrap();
+    let without = Land {
+        nodes: (1..=5).filter(|it| *it != gone).collect(),
+        ..land.next()
+    };
+    town.change(gone % 5 + 1, &without);
+    town.run(Span::secs(20));
+    assert_eq!(town.generations(), [1; 5]);
+    let sent = town.count;
+    let (group, payload) = (FIRST, 1);
+    town.input(gone, Input::Command(Command::Ask { group, payload }));
+    assert_eq!(town.count, sent);
+    let with = Land {
+        nodes: land.nodes,
+        ..without.next()
+    };
+    town.change(gone % 5 + 1, &with);
+    town.run(Span::secs(20));
+    assert_eq!(town.generations(), [2; 5]);
+    town.ask(gone, FIRST, 2);
+    assert_eq!(town.set(FIRST), 0b100);
+}
+
+#[test]
 fn a_site_of_many_frames_is_decided_and_taken_by_all() {
     let mut town = Town::new(&Land::first(5, &[FIRST.0]));
     town.loss = 9;
