@@ -11,7 +11,7 @@ use crate::part::Part;
 use crate::registry::{Birth, first_number, instance};
 use crate::route::MEMBERS_MAX;
 use crate::state::Carried;
-use crate::{Begins, Event, GroupId, Groups, Reject};
+use crate::{Begins, Event, GroupId, Groups, Item, Reject};
 
 impl<S: Begins, P: Carried> Groups<S, P> {
     /// Handles the beginning of a group, by a decision of the registry.
@@ -65,8 +65,24 @@ impl<S: Begins, P: Carried> Groups<S, P> {
             self.ask_founders(group, &birth.founders);
         }
         if is_founder && from.id != self.me.id {
-            let place = self.whereabouts(group);
+            let place = self.last_place(group);
             self.posted.0.extend(place.map(|it| (from, it)));
+        }
+    }
+
+    /// The place of a group for the registry's leader, which notifies founders until it knows that the group went
+    /// on: a configuration of a former epoch is more than a guess there.
+    fn last_place(&self, group: GroupId) -> Option<Item<S::Update, P>> {
+        let hint = self.leader_hints.get(group);
+        let is_old = |it: &&Hint<P>| it.number() < it.last_number();
+        match hint.filter(|it| is_old(it) && it.last_number() > self.mark(group)) {
+            Some(hint) => Some(Item::Where {
+                group,
+                number: hint.last_number(),
+                leader: None,
+                members: hint.last_members().iter().copied().collect(),
+            }),
+            None => self.whereabouts(group),
         }
     }
 

@@ -126,6 +126,52 @@ fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
     assert_eq!(town.births, asked);
 }
 
+/// It left the group, and what it knows of the next members is of a former epoch.
+#[test]
+fn a_founder_that_is_notified_late_sends_the_last_members_that_it_knows() {
+    let land = Land::first(7, &[]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    town.ask(1, MAP, 1);
+    let leader = town.leaders(GroupId::REGISTRY)[0];
+    let registry = town.nodes[&leader].machine().registry().unwrap();
+    let birth = registry.birth(MAP).unwrap().clone();
+    let founder = birth.founders.iter().find(|it| it.id.0 != leader).unwrap();
+    let founder = founder.id.0;
+    let is_in = |town: &Town| town.nodes[&founder].machine().replica(MAP).is_some();
+    let mut epoch = 1;
+    while is_in(&town) {
+        epoch += 1;
+        for id in 1..=7 {
+            town.input(id, Input::Command(Command::SetEpoch(epoch)));
+        }
+        town.run(Span::secs(10));
+    }
+    let receive = |town: &mut Town, from: u64, item| {
+        let message = Message {
+            plan: land.plan().digest(),
+            generation: 0,
+            items: [item].into_iter().collect(),
+        };
+        let from = life(from, 1);
+        town.input(founder, Input::Message { from, message });
+    };
+    let others = (1..=7).filter(|it| *it != founder);
+    let members: List<Member, 5> = others.take(3).map(|it| life(it, 1)).collect();
+    let place = Item::Where {
+        group: MAP,
+        number: 1_000,
+        leader: None,
+        members,
+    };
+    receive(&mut town, leader, place.clone());
+    town.input(founder, Input::Command(Command::SetEpoch(epoch + 1)));
+    town.wire.clear();
+    receive(&mut town, leader, Item::Born { group: MAP, birth });
+    let sent: Vec<_> = town.wire.iter().map(|it| (it.1, &it.3.items)).collect();
+    assert_eq!(sent, [(leader, &[place].into_iter().collect())]);
+}
+
 /// The leader has one node less than a group needs, so it looks for another one in each quarter of its patience,
 /// which is also the interval of its questions to founders.
 #[test]
