@@ -11,6 +11,7 @@ use selvedge_kgroup::{ConfigError, Site};
 use selvedge_membership::Status;
 use thiserror::Error;
 
+use crate::query::Question;
 use crate::seeds::SeedNews;
 use crate::tags::Tags;
 
@@ -59,6 +60,9 @@ pub enum NodeEvent {
         /// Its tags, perhaps none.
         tags: Tags,
     },
+    /// A member, perhaps this node, asks all members ([`Handle::query`](crate::Handle::query)). Each question comes
+    /// once. [`Handle::answer`](crate::Handle::answer) sends the answer.
+    Question(Question),
     /// A new outcome of looking up a seed's name.
     Seed(SeedNews),
     /// All sends of this node have failed for two periods: if it leads, it leads itself alone. At most

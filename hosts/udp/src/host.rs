@@ -19,6 +19,7 @@ use crate::notice::Paces;
 use crate::pending::Pending;
 use crate::places::{self, Own};
 use crate::publisher::Publisher;
+use crate::query::Queries;
 use crate::sealing::Sealing;
 use crate::seeds::{Lookups, Turns};
 use crate::sends::Sends;
@@ -172,6 +173,7 @@ async fn prepare(mut setup: Setup) -> Result<(Handle, Task), HostError> {
         gates: Gates::default(),
         pending: Pending::default(),
         kept: Keeper(kept.clone()),
+        queries: Queries::default(),
         sites: Sites::default(),
         epoch: epoch.map(Epochs::new),
         local_clock: has_groups.then_some(setup.local_clock),

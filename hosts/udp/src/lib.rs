@@ -274,6 +274,7 @@ mod pending;
 mod places;
 mod prefix_watch;
 mod publisher;
+pub mod query;
 pub mod recipes;
 mod sealing;
 mod seeds;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use selvedge_camera::sections::Name;
-use selvedge_core::Member;
 use selvedge_core::shared::{self, Service};
+use selvedge_core::{Member, Span};
 use selvedge_groups::{
     GroupId,
     store::{BYTES_MAX, ENTRIES_MAX, Entry, Key, Operation, Page, SESSIONS_MAX, SessionId, Stored},
@@ -12,6 +12,7 @@ use selvedge_groups::{
 use selvedge_kgroup::{Site, TriggerId};
 use selvedge_seal::Keyring;
 use thiserror::Error;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::Observed;
 use crate::event::OtherSite;
@@ -54,6 +55,17 @@ pub(crate) enum Command {
     SetKeys(Keyring),
     /// An owner of a session that goes on.
     Resume(kept::Name),
+    /// A question to all members.
+    Query {
+        payload: Box<[u8]>,
+        wait: Span,
+        answers: UnboundedSender<(Member, Box<[u8]>)>,
+    },
+    /// The answer to a member's question with this number.
+    Answer {
+        question: (Member, u64),
+        payload: Box<[u8]>,
+    },
     /// Leave the mesh, and end.
     Leave,
     /// End at once.
@@ -129,6 +141,32 @@ pub enum Reject {
         "the section {0:?} is in use with other settings: ask for its gate without settings, or wait until all its gates and guards are dropped"
     )]
     OtherSettings(Name),
+    /// A question or an answer is too long.
+    #[error(
+        "{found} bytes are too long, a question or an answer has at most {limit}: send the name of an entry of a map instead"
+    )]
+    QueryTooLong {
+        /// The number of bytes.
+        found: usize,
+        /// The limit: [`QUERY_MAX`](crate::query::QUERY_MAX), or less where frames are short.
+        limit: usize,
+    },
+    /// Too many questions wait for answers.
+    #[error(
+        "{limit} questions of this node wait for answers, the limit: drop one, or wait until one is over"
+    )]
+    QueriesFull {
+        /// The limit.
+        limit: usize,
+    },
+    /// The question is over, or unknown.
+    #[error(
+        "no such question waits for an answer: its time is over, or this node never received it"
+    )]
+    NoQuestion,
+    /// The question has an answer of this node.
+    #[error("this node has answered the question, and its first answer stands")]
+    Answered,
     /// The node leaves the mesh.
     #[error("the node leaves the mesh, so no session begins on it")]
     Leaving,

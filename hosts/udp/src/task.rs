@@ -3,6 +3,7 @@
 mod inbound;
 mod notices;
 mod outbound;
+mod queries;
 mod sessions;
 mod sites;
 
@@ -31,6 +32,7 @@ use crate::notice::Paces;
 use crate::pending::Pending;
 use crate::places::Own;
 use crate::publisher::Publisher;
+use crate::query::Queries;
 use crate::sealing::Sealing;
 use crate::seeds::{self, Found, Lookups, SeedFound, Turns};
 use crate::sends::Sends;
@@ -62,6 +64,7 @@ pub(crate) struct Task {
     pub(crate) gates: Gates,
     pub(crate) pending: Pending,
     pub(crate) kept: Keeper,
+    pub(crate) queries: Queries,
     pub(crate) sites: Sites,
     pub(crate) epoch: Option<Epochs>,
     /// The local clock, if the node takes part in k-groups.
@@ -178,6 +181,13 @@ impl Task {
                     None => future::pending().await,
                 }
             };
+            let next_query = self.queries.next().map(|at| self.clock.instant(at));
+            let asks = async {
+                match next_query {
+                    Some(at) => sleep_until(at).await,
+                    None => future::pending().await,
+                }
+            };
             let next_epoch = async {
                 match turn {
                     Some(left) => sleep(left.into()).await,
@@ -207,6 +217,7 @@ impl Task {
                 () = due => self.expire(&mut buffer).await,
                 () = next_epoch => {}
                 () = lapses => self.lapse(),
+                () = asks => self.ask_again().await,
                 () = self.kept.0.errand() => {}
                 (nth, found) = self.lookups.next(&self.clock) => self.on_lookup(nth, found),
                 wish = self.gates.next() => self.on_wish(wish).await,
@@ -302,6 +313,18 @@ impl Task {
             Command::Resume(name) => {
                 reply.send(self.resume(name).map(Answer::Session));
                 self.carry_out(None).await;
+            }
+            Command::Query {
+                payload,
+                wait,
+                answers,
+            } => {
+                let asked = self.query(&payload, wait, answers);
+                reply.send(asked.map(Answer::Members));
+                self.ask_again().await;
+            }
+            Command::Answer { question, payload } => {
+                reply.send(self.answer_query(question, &payload).await);
             }
             Command::Leave => {
                 self.gates.close();

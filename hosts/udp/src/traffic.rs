@@ -14,6 +14,8 @@ selvedge_host::counters! { pub Traffic, TrafficReport:
     /// Changes of a member's metadata to bytes that are no addresses and tags: its addresses stay as
     /// they were, and it has no tags.
     unreadable,
+    /// Questions of other nodes for which there was no room. They come again while those nodes wait.
+    questions_dropped,
     /// Signs of another process with this node's id: notices, and later lives that another node
     /// knew.
     twins,

@@ -14,6 +14,7 @@ use super::Task;
 use crate::NodeEvent;
 use crate::event::OtherSite;
 use crate::notice::{self, Notice};
+use crate::query::{self, Query};
 use crate::sites::Sites;
 
 /// The number of waiting datagrams that are received before a due timer.
@@ -62,7 +63,8 @@ impl Task {
         // The kind stands in the same place whether the datagram is sealed or not.
         let kind = bytes.get(1).copied();
         let is_notice = |kind| kind == notice::KIND && self.sealing.is_some();
-        let kind = kind.filter(|&kind| self.driver.machine().serves(kind) || is_notice(kind));
+        let is_of_host = |kind| kind == query::KIND || is_notice(kind);
+        let kind = kind.filter(|&kind| self.driver.machine().serves(kind) || is_of_host(kind));
         let is_ours = kind.is_some();
         let kind = kind.unwrap_or(KIND);
         let (frame, sealer) = match &mut self.sealing {
@@ -87,6 +89,15 @@ impl Task {
                 }
                 Ok(_) => self.traffic.wrong_sender.add(1),
                 Err(_) => self.traffic.malformed.add(1),
+            };
+        }
+        if kind == query::KIND {
+            return match frame::decode::<Query>(frame, self.frame_budget) {
+                Ok(it) if sealer.is_some_and(|sealer| sealer != it.from.id) => {
+                    self.traffic.wrong_sender.add(1);
+                }
+                Ok(it) => self.on_query(it.from, it.message).await,
+                Err(error) => self.traffic.count_no_frame(error),
             };
         }
         match decode(kind, frame, self.frame_budget) {

@@ -28,6 +28,7 @@ mod lock_settings;
 mod network;
 mod places;
 mod power;
+mod queries;
 mod recipes;
 mod round_trips;
 mod sections;
