@@ -3,12 +3,14 @@
 //! | request | answer |
 //! |---|---|
 //! | `GET /v1/info`, `/v1/members`, `/v1/leader` | this node, all members, the leader of the mesh |
-//! | `GET /v1/monitor` | server-sent events: `member`, `leader`, `message`, `missed` |
+//! | `GET /v1/monitor` | server-sent events: `member`, `leader`, `message`, `question`, `missed` |
 //! | `POST /v1/leave` | the node has left; the process ends |
 //! | `POST /v1/reload` | the parts of the settings that were read again, or why not; as SIGHUP does |
 //! | `POST /v1/members/{id}/confirm` | a failed member has ended for certain |
 //! | `POST /v1/nodes/{id}/remove`, `/add` | the node is to hold no maps from now on; it is to hold some again |
 //! | `POST /v1/messages/{name}`, `PUT /v1/tags` | a message to all members; the tags of this one |
+//! | `POST /v1/queries/{name}?wait=` | the answers of all members to a question, that arrive within `wait` |
+//! | `POST /v1/answers/{question}` | the answer of a program at this member, once |
 //! | `GET /v1/maps/{map}/entries?prefix=&after=&all=` | a page of entries, or all |
 //! | `GET`, `PUT`, `DELETE /v1/maps/{map}/entries/{key}` | the bytes of an entry; a change |
 //! | `POST /v1/maps/{map}/transaction` | several changes as one |
@@ -41,6 +43,7 @@ mod maps;
 mod members;
 mod metrics;
 mod monitor;
+mod queries;
 mod recipes;
 mod refusal;
 mod transaction;
@@ -59,7 +62,7 @@ use selvedge_udp::Handle;
 
 use self::answer::Answer;
 use self::latencies::Latencies;
-use self::refusal::{Kind, Refusal};
+pub(crate) use self::refusal::{Kind, Refusal};
 use crate::audit::Audit;
 use crate::growth::{self, Founders};
 use crate::hold::Holds;
@@ -174,6 +177,8 @@ pub fn router(api: Api, page: Page) -> Router {
         .route("/v1/reload", post(members::reload))
         .route("/v1/tags", put(members::tags))
         .route("/v1/messages/{name}", post(members::message))
+        .route("/v1/queries/{name}", post(queries::query))
+        .route("/v1/answers/{question}", post(queries::answer))
         .route("/v1/monitor", get(monitor::monitor))
         .route(
             "/v1/holds/{hold}",

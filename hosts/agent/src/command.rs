@@ -5,6 +5,7 @@ mod hold;
 mod map;
 mod mesh;
 mod output;
+mod query;
 mod recipe;
 
 use std::fs;
@@ -40,6 +41,10 @@ pub(crate) enum Command {
     Confirm(To<mesh::Confirm>),
     /// Send a message to all members
     Event(To<mesh::Event>),
+    /// Ask all members, and print the answers of the programs there
+    Query(To<query::Query>),
+    /// Run a program for each question with a name, and send its output as the answer
+    Answer(To<query::Answer>),
     /// Replace the tags of the agent
     Tags(To<mesh::Tags>),
     /// Change the nodes that hold maps
@@ -145,6 +150,8 @@ impl Command {
             Self::Reload(it) => it.run().await,
             Self::Confirm(it) => it.run().await,
             Self::Event(it) => it.run().await,
+            Self::Query(it) => it.run().await,
+            Self::Answer(it) => it.run().await,
             Self::Tags(it) => it.run().await,
             Self::Nodes(it) => it.run().await,
             Self::Map(it) => it.run().await,

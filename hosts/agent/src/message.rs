@@ -1,7 +1,17 @@
-//! Messages to all members: a name and a value, as a broadcast.
+//! Messages and questions to all members: a name and a value.
+
+use crate::api::{Kind, Refusal};
 
 /// The most bytes of a message with its name.
-pub(crate) const MESSAGE_MAX: usize = 512;
+const MESSAGE_MAX: usize = 512;
+
+/// The refusal of a message that is too long.
+pub(crate) fn too_long() -> Refusal {
+    let why = format!(
+        "a message has at most {MESSAGE_MAX} bytes with its name: shorten it, or send the name of an entry"
+    );
+    Refusal::new(Kind::TooLarge, why)
+}
 
 /// The bytes of a message: the length of its name, the name, the value. `None` if it is too long.
 pub(crate) fn encode(name: &str, value: &[u8]) -> Option<Vec<u8>> {

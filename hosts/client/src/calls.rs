@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::agent::{Call, parse};
 use crate::{
-    Agent, Candidate, Elected, Error, Events, Hold, Info, Instance, Leader, LockPlace, Member,
-    MeshEvent, Reloaded, Value,
+    Agent, Answers, Candidate, Elected, Error, Events, Hold, Info, Instance, Leader, LockPlace,
+    Member, MeshEvent, Reloaded, Value,
 };
 
 /// The mesh. Each call has the errors of [`Error`]; a documented one is particular to it.
@@ -72,6 +72,26 @@ impl Agent {
     pub async fn send(&self, name: &str, message: impl Into<Bytes>) -> Result<(), Error> {
         let call = self.call(Method::POST, &["messages", name]);
         call.body(message).done().await
+    }
+
+    /// Asks all members, and returns the answers of the programs there: when all have answered, or after `wait`, up to
+    /// a minute. Each member answers once at most, and one without such a program never.
+    pub async fn query(
+        &self,
+        name: &str,
+        question: impl Into<Bytes>,
+        wait: Duration,
+    ) -> Result<Answers, Error> {
+        let agent = self.clone().with_wait(wait);
+        let call = agent.call(Method::POST, &["queries", name]);
+        call.body(question).value().await
+    }
+
+    /// Answers a question of a [monitor](Self::monitor), once: [`Kind::NotFound`](crate::Kind::NotFound) when its time
+    /// is over, [`Kind::Mismatch`](crate::Kind::Mismatch) when another program at this agent has answered it.
+    pub async fn answer(&self, question: &str, answer: impl Into<Bytes>) -> Result<(), Error> {
+        let call = self.call(Method::POST, &["answers", question]);
+        call.body(answer).done().await
     }
 
     /// Replaces the tags of the agent.
@@ -277,6 +297,15 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
         value: Value,
     }
     #[derive(Deserialize)]
+    struct Question {
+        question: String,
+        name: String,
+        from: u64,
+        left_ms: u64,
+        #[serde(flatten)]
+        value: Value,
+    }
+    #[derive(Deserialize)]
     struct Missed {
         missed: u64,
     }
@@ -287,6 +316,22 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
         "message" => {
             let Message { name, from, value } = parse(data)?;
             MeshEvent::Message { name, from, value }
+        }
+        "question" => {
+            let Question {
+                question,
+                name,
+                from,
+                left_ms,
+                value,
+            } = parse(data)?;
+            MeshEvent::Question {
+                question,
+                name,
+                from,
+                left_ms,
+                value,
+            }
         }
         _ => return Ok(None),
     }))

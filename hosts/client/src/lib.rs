@@ -74,6 +74,6 @@ pub use self::events::Events;
 pub use self::hold::Hold;
 pub use self::map::{Listing, Map, MapEvent, Outcome, Step, Transaction};
 pub use self::types::{
-    Candidate, Change, Elected, Entry, HoldInfo, Info, Instance, Leader, LockPlace, Member,
-    MeshEvent, Part, PartOutcome, Reloaded, Status, Token, Value,
+    Answers, Candidate, Change, Elected, Entry, HoldInfo, Info, Instance, Leader, LockPlace,
+    Member, MemberAnswer, MeshEvent, Part, PartOutcome, Reloaded, Status, Token, Value,
 };

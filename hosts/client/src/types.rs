@@ -103,6 +103,25 @@ pub enum Status {
     Other,
 }
 
+/// The outcome of [`Agent::query`](crate::Agent::query).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answers {
+    /// The numbers of the members that were asked.
+    pub asked: Vec<u64>,
+    /// Their answers, in the order of arrival.
+    pub answers: Vec<MemberAnswer>,
+}
+
+/// The answer of a member to a question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberAnswer {
+    /// The number of the member.
+    pub from: u64,
+    /// Its content.
+    #[serde(flatten)]
+    pub value: Value,
+}
+
 /// The leader of the mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leader {
@@ -127,6 +146,20 @@ pub enum MeshEvent {
         name: String,
         /// The number of its sender.
         from: u64,
+        /// Its content.
+        #[serde(flatten)]
+        value: Value,
+    },
+    /// A question to all members. [`Agent::answer`](crate::Agent::answer) answers it.
+    Question {
+        /// Its name in an answer.
+        question: String,
+        /// The name of what is asked.
+        name: String,
+        /// The number of the member that asks.
+        from: u64,
+        /// The milliseconds until answers are late.
+        left_ms: u64,
         /// Its content.
         #[serde(flatten)]
         value: Value,

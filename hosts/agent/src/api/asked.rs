@@ -158,6 +158,10 @@ impl Wait {
         }
     }
 
+    pub(crate) fn span(self) -> Span {
+        Span::from(self.0)
+    }
+
     /// The end of the wait.
     #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
     pub(crate) fn end(self) -> Instant {

@@ -212,13 +212,7 @@ pub(super) async fn message(
     Asked(Waits { wait }): Asked<Waits>,
     Body(value): Body,
 ) -> Answer {
-    let Some(payload) = message::encode(&name, &value) else {
-        let why = format!(
-            "a message has at most {} bytes with its name: shorten it, or send the name of an entry",
-            message::MESSAGE_MAX
-        );
-        return Err(Refusal::new(Kind::TooLarge, why));
-    };
+    let payload = message::encode(&name, &value).ok_or_else(message::too_long)?;
     let broadcast = Command::Broadcast(payload.into_boxed_slice());
     wait.of(api.node.command(broadcast)).await?;
     json(&serde_json::Map::new())

@@ -80,6 +80,11 @@ impl Monitor {
         let member = match news {
             NodeEvent::Membership(Event::Changed(delta)) => delta.member(),
             NodeEvent::TagsChanged { member, .. } => *member,
+            NodeEvent::Question(question) => {
+                let question = self.api.question(question);
+                let news = question.map(|it| event("question", &it));
+                return self.waiting.extend(news);
+            }
             NodeEvent::Membership(Event::BroadcastReceived { origin, payload }) => {
                 if let Some((name, value)) = message::decode(payload) {
                     let from = origin.id.0;

@@ -146,10 +146,11 @@ impl From<Error> for Refusal {
 fn kind_of(reject: &Reject) -> Kind {
     match reject {
         Reject::SessionOver(_) => Kind::SessionOver,
-        Reject::MapFull | Reject::NoSession => Kind::Full,
+        Reject::MapFull | Reject::NoSession | Reject::QueriesFull { .. } => Kind::Full,
+        Reject::NoQuestion => Kind::NotFound,
         Reject::NewLife | Reject::Leaving | Reject::OtherSite(_) => Kind::Unavailable,
-        Reject::OtherChange { .. } | Reject::Mismatch { .. } => Kind::Mismatch,
-        Reject::Tags(_) => Kind::TooLarge,
+        Reject::OtherChange { .. } | Reject::Mismatch { .. } | Reject::Answered => Kind::Mismatch,
+        Reject::Tags(_) | Reject::QueryTooLong { .. } => Kind::TooLarge,
         Reject::Node(selvedge::Reject::Groups(kgroup::Reject::Map(reject))) => match reject {
             StoreReject::TooLong { .. } => Kind::TooLarge,
             StoreReject::Full { .. } | StoreReject::Maps { .. } => Kind::Full,

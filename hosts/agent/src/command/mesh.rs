@@ -241,6 +241,9 @@ fn text(event: &MeshEvent) -> String {
         MeshEvent::Message { name, value, .. } => {
             format!("message {name} {}", output::shown(value))
         }
+        MeshEvent::Question { name, value, .. } => {
+            format!("question {name} {}", output::shown(value))
+        }
         MeshEvent::Missed(missed) => format!("{missed} reports are missing here"),
         _ => "an event of a later version".to_owned(),
     }

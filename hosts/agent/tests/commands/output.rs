@@ -96,6 +96,58 @@ async fn requests_of_the_mesh() {
 }
 
 #[tokio::test]
+async fn a_query_prints_the_answer_of_each_member() {
+    let fake = Fake::start().await;
+    let answers =
+        r#"{"asked":[1,2],"answers":[{"from":2,"value":"x"},{"from":1,"value_base64":"/w=="}]}"#;
+    for (arguments, output) in [
+        (
+            &["query", "n", "v"][..],
+            "ID  ANSWER\n2   x\n1   (1 bytes)\n",
+        ),
+        (
+            &["query", "n", "v", "--json"],
+            "{\"from\":2,\"value\":\"x\"}\n{\"from\":1,\"value_base64\":\"/w==\"}\n",
+        ),
+    ] {
+        fake.answers(200, answers);
+        assert_eq!(
+            run(&fake, arguments).await,
+            (0, output.to_owned(), String::new())
+        );
+        assert_eq!(fake.request(), "POST /v1/queries/n?wait=2000ms v");
+    }
+}
+
+/// A program that fails gives no answer, and other questions are not its own.
+#[tokio::test]
+async fn a_program_answers_each_question_with_its_name() {
+    let fake = Fake::start().await;
+    let events = fake.streams();
+    for (question, name, value) in [
+        ("4.1.7", "n", "a"),
+        ("4.1.8", "m", "a"),
+        ("4.1.9", "n", "no"),
+        ("4.1.10", "n", "b"),
+    ] {
+        let question = format!(
+            "event: question\ndata: {{\"question\":\"{question}\",\"name\":\"{name}\",\"from\":4,\"left_ms\":9000,\"value\":\"{value}\"}}\n\n"
+        );
+        events.send(Ok(question)).unwrap();
+    }
+    fake.answers(200, "{}");
+    fake.answers(404, r#"{"error":"it is over","kind":"not_found"}"#);
+    drop(events);
+    let script = r#"read -r it; echo "$it-"; [ "$it" != no ]"#;
+    let (status, text, error) = run(&fake, &["answer", "n", "--", "sh", "-c", script]).await;
+    assert_eq!((status, &*text), (1, "ready\n"));
+    assert_eq!(fake.request(), "GET /v1/monitor?wait=10000ms");
+    assert_eq!(fake.request(), "POST /v1/answers/4.1.7?wait=10000ms a-\n");
+    assert_eq!(fake.request(), "POST /v1/answers/4.1.10?wait=10000ms b-\n");
+    assert!(error.starts_with("selvedge-agent: it is over"), "{error}");
+}
+
+#[tokio::test]
 async fn maps_queues_counters_and_services() {
     let fake = Fake::start().await;
     for (arguments, answer, output) in [

@@ -87,6 +87,51 @@ async fn monitors_report_messages_tags_and_members_that_leave() {
     }
 }
 
+/// The program at the third member never answers.
+#[tokio::test]
+async fn a_query_gets_one_answer_of_each_member_with_a_program() {
+    let mesh = Mesh::start(3).await;
+    mesh.meet(3).await;
+    let mut monitors = Vec::new();
+    for at in 0..3 {
+        monitors.push(mesh.client(at).monitor().await.unwrap());
+    }
+    let asker = mesh.client(0);
+    let asks = tokio::spawn(async move { asker.query("who", "now", Duration::from_secs(4)).await });
+    for (at, monitor) in monitors.iter_mut().enumerate() {
+        let question = loop {
+            if let MeshEvent::Question {
+                question,
+                name,
+                from,
+                value,
+                ..
+            } = soon(monitor.next()).await.unwrap()
+            {
+                assert_eq!((&*name, from, value.as_text()), ("who", 1, Some("now")));
+                break question;
+            }
+        };
+        if at < 2 {
+            let client = mesh.client(at);
+            client.answer(&question, format!("{at}")).await.unwrap();
+            let again = client.answer(&question, "again").await.unwrap_err();
+            assert_eq!(again.kind(), Some(Kind::Mismatch));
+        }
+    }
+    let answers = asks.await.unwrap().unwrap();
+    assert_eq!(answers.asked.len(), 3);
+    let answers = answers
+        .answers
+        .iter()
+        .map(|it| (it.from, it.value.as_text().unwrap().to_owned()));
+    let expected = [(1, "0".to_owned()), (2, "1".to_owned())];
+    assert_eq!(
+        answers.collect::<BTreeMap<_, _>>(),
+        BTreeMap::from(expected)
+    );
+}
+
 /// Each round is over at both agents, as their tags show, before the next one begins.
 #[tokio::test]
 async fn agents_read_their_keys_and_tags_again_at_a_signal() {

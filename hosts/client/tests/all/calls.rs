@@ -91,6 +91,19 @@ async fn the_mesh() {
     fake.answers(200, "{}");
     agent.send("a b", "now").await.unwrap();
     assert_eq!(fake.request(), "POST /v1/messages/a%20b?wait=10000ms now");
+    fake.answers(
+        200,
+        r#"{"asked":[1,4],"answers":[{"from":4,"value":"here"}]}"#,
+    );
+    let wait = Duration::from_secs(3);
+    let answers = agent.query("who", "now", wait).await.unwrap();
+    assert_eq!(answers.asked, [1, 4]);
+    let answer = &answers.answers[0];
+    assert_eq!((answer.from, answer.value.as_text()), (4, Some("here")));
+    assert_eq!(fake.request(), "POST /v1/queries/who?wait=3000ms now");
+    fake.answers(200, "{}");
+    agent.answer("4.1.7", "here").await.unwrap();
+    assert_eq!(fake.request(), "POST /v1/answers/4.1.7?wait=10000ms here");
     fake.answers(200, "{}");
     agent.set_tags(&member().tags).await.unwrap();
     assert_eq!(
