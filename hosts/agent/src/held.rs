@@ -1,5 +1,7 @@
 //! The parts of the mesh that clients hold.
 
+use std::time::Duration;
+
 use selvedge_udp::recipes::barrier::Inside;
 use selvedge_udp::recipes::lock::{Guard, Token};
 use selvedge_udp::recipes::priority_election::{Candidate, Leadership, PriorityElection};
@@ -98,6 +100,18 @@ pub(crate) enum HandOver {
     Overtaken,
 }
 
+/// The longest time to list candidates, and to hand over. Meanwhile a hold has no answer for its client, nor its end.
+const CANDIDATES: Duration = Duration::from_secs(5);
+const HANDS_OVER: Duration = Duration::from_secs(10);
+
+async fn within<T>(
+    limit: Duration,
+    it: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let outcome = tokio::time::timeout(limit, it).await;
+    outcome.unwrap_or(Err(Error::Unanswered))
+}
+
 /// A hold after a request to hand it over.
 #[derive(Debug)]
 pub(crate) enum Rest {
@@ -120,7 +134,7 @@ impl Held {
             return Rest::Kept(self);
         };
         let candidates = tokio::select! {
-            candidates = election.candidates() => candidates,
+            candidates = within(CANDIDATES, election.candidates()) => candidates,
             () = reply.closed() => return Rest::Kept(Self::Election(election, leads)),
         };
         let candidates = match candidates {
@@ -136,7 +150,7 @@ impl Held {
             return Rest::Kept(Self::Election(election, leads));
         };
         let outcome = tokio::select! {
-            outcome = leads.hand_over(next) => outcome,
+            outcome = within(HANDS_OVER, leads.hand_over(next)) => outcome,
             () = reply.closed() => return Rest::Over(Err(Error::Unanswered)),
         };
         let (answer, rest) = match outcome {

@@ -27,7 +27,7 @@ use crate::config::{Distances, Settings};
 use crate::growth::{self, Founders};
 use crate::log::{Level, Log};
 use crate::reload::{Reloader, Source};
-use crate::serve::Bound;
+use crate::serve::{Bound, raise_open_files};
 
 /// The address of the API unless another one is set.
 const HTTP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7_780);
@@ -70,14 +70,18 @@ async fn agent(source: &Source, settings: Settings) -> Result<(), Failure> {
         (http, _) => Some(http.unwrap_or(HTTP)),
     };
     let server = http.map(|it| Server::new(it, access.token.clone()));
+    raise_open_files();
     let bound = Bound::new(server.transpose()?, settings.socket.as_deref())?;
     let page = Page::new(PAGE)?;
     let founders = Founders::new(&settings.founders, settings.failures.unwrap_or(1));
-    let setup = setup(&settings, &founders).await?;
+    // Also while names are looked up: the first process of a container has no other way to end.
+    let mut ends = Ends::new().map_err(Failure::Signal)?;
+    let setup = tokio::select! {
+        setup = setup(&settings, &founders) => setup?,
+        _signal = ends.next() => return Ok(()),
+    };
     let log = Log::start(&settings.log.clone().unwrap_or_default())?;
     let audit = Audit::start(&settings.audit.clone().unwrap_or_default(), &log)?;
-    // Once the node has started, others may know of it, so it leaves properly.
-    let mut ends = Ends::new().map_err(Failure::Signal)?;
     let node: &'static Handle = Box::leak(Box::new(Host::start(setup).await?));
     let reloader = Reloader::new(
         (source.clone(), settings),

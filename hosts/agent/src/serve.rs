@@ -9,7 +9,7 @@ use std::{fs, io, thread};
 use axum::Router;
 use rustix::fs::Mode;
 use rustix::net::sockopt;
-use rustix::process::umask;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use selvedge_http::{Access, Page, Server, ServerError, accept, converse, converse_as};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -28,6 +28,23 @@ const IDLE: Duration = Duration::from_secs(3_700);
 const PROBES: Duration = Duration::from_secs(5);
 /// The time after which a connection ends whose peer acknowledges nothing.
 const SILENCE: Duration = Duration::from_secs(15);
+
+/// The open files of an agent with all its connections.
+const OPEN_FILES: u64 = 8_192;
+
+/// Raises the limit of open files as far as all connections need it, and the system allows it.
+pub(crate) fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let wanted = maximum.map_or(OPEN_FILES, |it| it.min(OPEN_FILES));
+    if current.is_some_and(|it| it < wanted) {
+        let limit = Rlimit {
+            current: Some(wanted),
+            maximum,
+        };
+        // With fewer files it serves fewer connections.
+        setrlimit(Resource::Nofile, limit).ok();
+    }
+}
 
 /// A unix socket, which is removed when it is dropped.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ const TOKEN_MAX: usize = 128;
 /// The text before the token in a header.
 const SCHEME: &[u8] = b"Bearer ";
 /// The most bytes in the path and the query of a request.
-const URI_MAX: usize = 1_024;
+const URI_MAX: usize = 4_096;
 
 /// The secret of a page's readers: 16 to 128 letters, digits and `-._~`, which an address may hold as they
 /// are.

@@ -168,6 +168,13 @@ impl Wait {
         Instant::now() + self.0
     }
 
+    /// The rest of a wait with this end: a second at least.
+    #[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+    pub(crate) fn until(self, end: Instant) -> Self {
+        let left = end.saturating_duration_since(Instant::now());
+        Self(left.clamp(Duration::from_secs(1), self.0.max(Duration::from_secs(1))))
+    }
+
     /// Waits for this long at most.
     pub(crate) async fn of<T>(
         self,

@@ -207,8 +207,9 @@ pub(super) async fn depose(
         }
         Ok(api.holds.depose(&name, to).await)
     };
+    let end = wait.end();
     match wait.of(deposed).await? {
         Some(outcome) => handed_over(outcome?),
-        None => Err(api.leads_elsewhere(&name, wait).await?),
+        None => Err(api.leads_elsewhere(&name, wait.until(end)).await?),
     }
 }

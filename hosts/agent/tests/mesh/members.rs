@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 use std::{fs, process};
 
 use selvedge_client::{Kind, MeshEvent, Status};
@@ -97,29 +98,32 @@ async fn a_query_gets_one_answer_of_each_member_with_a_program() {
         monitors.push(mesh.client(at).monitor().await.unwrap());
     }
     let asker = mesh.client(0);
-    let asks = tokio::spawn(async move { asker.query("who", "now", Duration::from_secs(4)).await });
-    for (at, monitor) in monitors.iter_mut().enumerate() {
-        let question = loop {
-            if let MeshEvent::Question {
-                question,
-                name,
-                from,
-                value,
-                ..
-            } = soon(monitor.next()).await.unwrap()
-            {
-                assert_eq!((&*name, from, value.as_text()), ("who", 1, Some("now")));
-                break question;
+    let asks = asker.query("who", "now", Duration::from_secs(4));
+    let answer = async {
+        for (at, monitor) in monitors.iter_mut().enumerate() {
+            let question = loop {
+                if let MeshEvent::Question {
+                    question,
+                    name,
+                    from,
+                    value,
+                    ..
+                } = soon(monitor.next()).await.unwrap()
+                {
+                    assert_eq!((&*name, from, value.as_text()), ("who", 1, Some("now")));
+                    break question;
+                }
+            };
+            if at < 2 {
+                let client = mesh.client(at);
+                client.answer(&question, format!("{at}")).await.unwrap();
+                let again = client.answer(&question, "again").await.unwrap_err();
+                assert_eq!(again.kind(), Some(Kind::Mismatch));
             }
-        };
-        if at < 2 {
-            let client = mesh.client(at);
-            client.answer(&question, format!("{at}")).await.unwrap();
-            let again = client.answer(&question, "again").await.unwrap_err();
-            assert_eq!(again.kind(), Some(Kind::Mismatch));
         }
-    }
-    let answers = asks.await.unwrap().unwrap();
+    };
+    let (answers, ()) = tokio::join!(asks, answer);
+    let answers = answers.unwrap();
     assert_eq!(answers.asked.len(), 3);
     let answers = answers
         .answers

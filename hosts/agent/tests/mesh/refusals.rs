@@ -136,7 +136,7 @@ async fn wrong_requests_have_typed_answers() {
         ("GET", "/v1/maps/m/entries/%ff", "", 400, "bad_request"),
         (
             "GET",
-            &format!("/v1/maps/m/entries?prefix={}", "p".repeat(1_100)),
+            &format!("/v1/maps/m/entries?prefix={}", "p".repeat(4_100)),
             "",
             414,
             "too_large",
