@@ -6,7 +6,7 @@ use std::time::Duration;
 use selvedge_client::{Agent, Hold, Kind, LockPlace};
 use tokio::time::sleep;
 
-use super::{LONG, Mesh, soon, until};
+use super::{LONG, Mesh, curl, soon, until};
 
 fn version(hold: &Hold) -> u64 {
     hold.token().unwrap().version
@@ -212,4 +212,24 @@ async fn metrics_have_the_times_of_changes_and_of_waits() {
             "{line}"
         );
     }
+}
+
+/// All other members have stopped, so no one can list the candidates.
+#[tokio::test]
+async fn a_hold_is_shown_while_a_hand_over_has_no_answer() {
+    let mut mesh = Mesh::start(3).await;
+    mesh.meet(3).await;
+    let (_, hold) = mesh.curl(0, &["-X", "POST"], "/v1/elections/heating?ttl=60s");
+    let hold: serde_json::Value = serde_json::from_str(&hold).unwrap();
+    let hold = hold["hold"].as_str().unwrap().to_owned();
+    mesh.kill(1).await;
+    mesh.kill(2).await;
+    let at = format!("http://{}/v1/holds/{hold}", mesh.agents[0].http);
+    let hands_over = format!("{at}/hand-over?wait=50s");
+    let hands_over = tokio::task::spawn_blocking(move || curl(&["-X", "POST"], &hands_over));
+    sleep(Duration::from_millis(500)).await;
+    let show = tokio::task::spawn_blocking(move || curl(&["-m", "20"], &at));
+    let (status, shown) = show.await.unwrap();
+    assert_eq!(status, 200, "{shown}");
+    assert_eq!(hands_over.await.unwrap().0, 503);
 }
