@@ -2,7 +2,9 @@
 
 use selvedge_core::wire::List;
 
-use super::town::{Land, Town};
+use selvedge_groups::registry::Birth;
+
+use super::town::{Held, Land, Town};
 use super::{FIRST, MAP, SECOND};
 use crate::mesh::*;
 
@@ -124,6 +126,45 @@ fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
     let asked = town.births;
     town.run(Span::secs(300));
     assert_eq!(town.births, asked);
+}
+
+/// The harm that `SECURITY.md` lists: the map ends at each node that gets the lie, and no other group does.
+#[test]
+fn a_beginning_that_a_member_invents_ends_one_map_and_no_other() {
+    let land = Land::first(7, &[FIRST.0]);
+    let mut town = Town::new(&land);
+    town.run(Span::secs(2));
+    let other = GroupId(MAP.0 + 4);
+    town.ask(1, MAP, 1);
+    town.ask(1, other, 1);
+    town.ask(1, FIRST, 1);
+    let from = life(7, 1);
+    for id in 1..=6 {
+        let founders: List<Member, 5> = [life(id, 1)].into_iter().collect();
+        let birth = Birth {
+            number: (63 << 22) + 1,
+            generation: 0,
+            founders: founders.iter().copied().collect(),
+        };
+        let message = Message {
+            plan: land.plan().digest(),
+            generation: 0,
+            items: [Item::Born { group: MAP, birth }].into_iter().collect(),
+        };
+        town.input(id, Input::Message { from, message });
+    }
+    town.run(Span::secs(5));
+    let others = town.nodes.iter().filter(|it| *it.0 != from.id.0);
+    let mut sets = others.filter_map(|it| it.1.machine().state(MAP));
+    assert!(sets.all(|it| *it == Held::Set(0)));
+    assert!(
+        town.leaders(MAP).len() > 1,
+        "each of them leads a map of its own"
+    );
+    for group in [other, FIRST] {
+        town.ask(2, group, 2);
+        assert_eq!(town.set(group), 0b110);
+    }
 }
 
 /// It left the group, and what it knows of the next members is of a former epoch.
