@@ -125,10 +125,11 @@ impl Handle {
             wait: wait.clamp(Span::millis(1), WAIT_MAX),
             answers: sender,
         };
-        match self.shared.submit(query).await? {
-            service::Answer::Members(asked) => Ok(Answers { asked, answers }),
-            other => Err(service::misplaced(&other)),
-        }
+        let answer = self.shared.submit(query).await?;
+        let service::Answer::Members(asked) = answer else {
+            return Err(service::misplaced(&answer));
+        };
+        Ok(Answers { asked, answers })
     }
 
     /// Answers a question: the member `from` asked it with this `number`.
