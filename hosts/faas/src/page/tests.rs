@@ -105,7 +105,7 @@ async fn the_page_and_what_is_known_are_served() {
 #[tokio::test]
 async fn requests_that_are_wrong_are_told_what_is_wrong() {
     let service = Service::new(None);
-    let long = format!("/{}", "x".repeat(1_024));
+    let long = format!("/{}", "x".repeat(4_096));
     for (request, status, text) in [
         ("GET /nothing".into(), 404, "there are /, /api/status"),
         ("GET /api/status/".into(), 404, "there are /, /api/status"),
@@ -116,7 +116,7 @@ async fn requests_that_are_wrong_are_told_what_is_wrong() {
         ),
         ("POST /".into(), 405, "ask with GET"),
         ("DELETE /api/events".into(), 405, "ask with GET"),
-        (format!("GET {long}"), 414, "has 1025 bytes, 1024 are read"),
+        (format!("GET {long}"), 414, "has 4097 bytes, 4096 are read"),
     ] {
         let whole = format!("{request} HTTP/1.1\r\n{LOCAL}connection: close\r\n\r\n");
         let answer = service.ask(whole.as_bytes()).await;
