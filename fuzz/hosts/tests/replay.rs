@@ -58,7 +58,8 @@ fn answers_of_an_agent_are_as_described() {
             "delete-holds-hold"
             | "get-holds-hold"
             | "put-holds-hold"
-            | "post-holds-hold-hand-over" => 404,
+            | "post-holds-hold-hand-over"
+            | "post-answers-question" => 404,
             "get-maps-map-entries-key" => 404,
             "delete-queues-name" => 408,
             "post-members-id-confirm"

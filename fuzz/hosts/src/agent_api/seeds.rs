@@ -80,6 +80,7 @@ impl Description {
             bytes.push(match part {
                 "{id}" => number_of(&WORDS, "1") + 4,
                 "{hold}" => HOLD,
+                "{question}" => number_of(&WORDS, "1.0.1") + 4,
                 _ => number_of(&WORDS, word) + 4,
             });
         }
