@@ -3,7 +3,7 @@
 //! A question goes to each live member directly, and again to those that have not answered: after 0.3 s, 0.6 s and
 //! so on, up to 2.4 s, while the caller waits. A member remembers a question for that time. If it comes again, the
 //! application gets no second event, and an answer that was given is sent again. So a query needs no
-//! acknowledgement, and a loss costs time alone.
+//! acknowledgement, and a loss costs time alone. A late copy is known for some time more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,8 +26,9 @@ pub const WAIT_MAX: Span = Span::secs(60);
 /// The most questions of one node that wait for answers at once.
 pub const QUERIES: usize = 16;
 
-/// The most questions of other nodes that are remembered.
-const RECEIVED: usize = 256;
+/// The most questions that are remembered: of one node, and of all.
+const OF_NODE: usize = 64;
+const RECEIVED: usize = 1_024;
 /// The longest frame around a payload.
 const AROUND: usize = 48;
 /// The time before a question is sent again, at first and at most.
@@ -233,9 +234,7 @@ impl Queries {
             answers,
         };
         self.asked.insert(number, asked);
-        let answer = None;
-        self.received
-            .insert((me, number), Received { until, answer });
+        self.remember((me, number), until);
         Ok(Question {
             from: me,
             number,
@@ -249,8 +248,16 @@ impl Queries {
         self.asked.values().map(|it| it.next.min(it.until)).min()
     }
 
-    /// The questions that are due to other members than this one.
-    pub(crate) fn due(&mut self, me: Member, now: Time) -> Vec<(Member, Query)> {
+    /// The questions that are due to other members than this one. Members that are not listed as alive any more in
+    /// the life that was asked have no answer.
+    pub(crate) fn due(
+        &mut self,
+        (me, now): (Member, Time),
+        is_listed: impl Fn(Member) -> bool,
+    ) -> Vec<(Member, Query)> {
+        for asked in self.asked.values_mut() {
+            asked.open.retain(|it| is_listed(*it));
+        }
         self.forget(now);
         let mut due = Vec::new();
         for (&number, asked) in self.asked.iter_mut().filter(|it| it.1.next <= now) {
@@ -272,7 +279,20 @@ impl Queries {
     fn forget(&mut self, now: Time) {
         (self.asked)
             .retain(|_, it| now < it.until && !it.open.is_empty() && !it.answers.is_closed());
-        self.received.retain(|_, it| now < it.until);
+        self.received.retain(|_, it| now < it.until + RESEND_MAX);
+    }
+
+    /// Remembers a question, in place of an earlier one of its node where there are many: of one that has an answer,
+    /// if there is one.
+    fn remember(&mut self, key: (Member, u64), until: Time) {
+        let of_node = || self.received.iter().filter(|it| it.0.0.id == key.0.id);
+        if of_node().count() >= OF_NODE {
+            let answered = of_node().find(|it| it.1.answer.is_some());
+            let former = answered.or_else(|| of_node().next()).map(|it| *it.0);
+            former.and_then(|it| self.received.remove(&it));
+        }
+        let answer = None;
+        self.received.insert(key, Received { until, answer });
     }
 
     /// Handles a question of another node.
@@ -283,19 +303,22 @@ impl Queries {
         payload: &List<u8, 1>,
     ) -> Arrived {
         self.forget(now);
-        match self.received.get(&(from, number)).map(|it| &it.answer) {
-            Some(Some(given)) => return Arrived::Answered(answer(from, number, given.clone())),
-            Some(None) => return Arrived::Waits,
+        match self.received.get(&(from, number)) {
+            Some(it) if now >= it.until => return Arrived::Waits, // A late copy.
+            Some(it) => {
+                let given = it.answer.clone();
+                let again = given.map(|it| Arrived::Answered(answer(from, number, it)));
+                return again.unwrap_or(Arrived::Waits);
+            }
             None => {}
         }
-        let of_node = self.received.keys().filter(|it| it.0.id == from.id);
-        if of_node.count() >= QUERIES || self.received.len() >= RECEIVED {
+        let of_node = self.received.iter().filter(|it| it.0.0.id == from.id);
+        let open = of_node.filter(|it| it.1.answer.is_none());
+        if open.count() >= QUERIES || self.received.len() >= RECEIVED {
             return Arrived::Full;
         }
         let until = now + Span::millis(left.into()).min(WAIT_MAX);
-        let answer = None;
-        self.received
-            .insert((from, number), Received { until, answer });
+        self.remember((from, number), until);
         Arrived::New(Question {
             from,
             number,
@@ -331,6 +354,7 @@ impl Queries {
         let payload = checked(payload, frame_budget)?;
         self.forget(now);
         let received = self.received.get_mut(&(from, number));
+        let received = received.filter(|it| now < it.until);
         let received = received.ok_or(Reject::NoQuestion)?;
         if received.answer.is_some() {
             return Err(Reject::Answered);

@@ -27,7 +27,7 @@ fn a_question_is_asked_until_each_member_has_answered_once() {
     let mut queries = Queries::default();
     let (number, mut answers) = ask(&mut queries, 0, &[ME, two, three]).unwrap();
     let to = |queries: &mut Queries, millis| -> Vec<Member> {
-        let due = queries.due(ME, at(millis)).into_iter();
+        let due = queries.due((ME, at(millis)), |_| true).into_iter();
         due.map(|it| it.0).collect()
     };
     assert_eq!(to(&mut queries, 0), [two, three]);
@@ -68,7 +68,7 @@ fn a_query_ends_with_its_time_or_its_reader() {
     let two = Member::new(2, 1);
     let mut queries = Queries::default();
     let (number, mut answers) = ask(&mut queries, 0, &[ME, two]).unwrap();
-    assert_eq!(queries.due(ME, at(5_000)), []);
+    assert_eq!(queries.due((ME, at(5_000)), |_| true), []);
     assert_eq!(
         answers.try_recv(),
         Err(mpsc::error::TryRecvError::Disconnected)
@@ -76,7 +76,7 @@ fn a_query_ends_with_its_time_or_its_reader() {
     assert!(!queries.on_answer(two, number, &list("late")));
     let (_, answers) = ask(&mut queries, 6_000, &[ME, two]).unwrap();
     drop(answers);
-    assert_eq!(queries.due(ME, at(6_000)), []);
+    assert_eq!(queries.due((ME, at(6_000)), |_| true), []);
     let open: Vec<_> = (0..QUERIES)
         .map(|_| ask(&mut queries, 7_000, &[ME, two]).unwrap())
         .collect();
@@ -136,12 +136,46 @@ fn a_node_that_asks_without_end_leaves_room_for_others() {
         assert!(matches!(arrived, Arrived::New(_)));
     }
     assert!(queries.received.len() <= RECEIVED);
-    let late = at(WAIT_MAX.0 / 1_000);
+    let late = at((WAIT_MAX + RESEND_MAX).0 / 1_000);
     let arrived = queries.on_question((Member::new(2, 1), late), (7, 1_000), &list(""));
     assert!(
         matches!(arrived, Arrived::New(_)),
         "none is remembered for longer"
     );
+}
+
+#[test]
+fn questions_that_were_answered_take_no_room_and_late_copies_are_known() {
+    let asker = Member::new(2, 1);
+    let mut queries = Queries::default();
+    for number in 0..500 {
+        let arrived = queries.on_question((asker, at(0)), (number, 1_000), &list(""));
+        assert!(matches!(arrived, Arrived::New(_)), "{number}");
+        let answered = queries.answer((ME, at(0)), (asker, number), (b"", FRAMES));
+        assert!(answered.is_ok());
+    }
+    assert!(queries.received.len() <= OF_NODE);
+    for millis in [1_000, 3_399] {
+        let late = queries.on_question((asker, at(millis)), (499, 50), &list(""));
+        assert_eq!(late, Arrived::Waits);
+    }
+    for _ in 0..500 {
+        drop(ask(&mut queries, 3_400, &[ME]).unwrap());
+    }
+    assert!(queries.received.len() <= OF_NODE);
+}
+
+#[test]
+fn a_member_that_ended_is_asked_no_more_and_not_waited_for() {
+    let (two, three) = (Member::new(2, 1), Member::new(3, 1));
+    let mut queries = Queries::default();
+    let (number, mut answers) = ask(&mut queries, 0, &[two, three]).unwrap();
+    assert_eq!(queries.due((ME, at(0)), |_| true).len(), 2);
+    let due = queries.due((ME, at(300)), |it| it == three);
+    assert_eq!(due.iter().map(|it| it.0).collect::<Vec<_>>(), [three]);
+    assert!(queries.on_answer(three, number, &list("c")));
+    assert!(answers.try_recv().is_ok());
+    assert!(answers.is_closed() && queries.next().is_none());
 }
 
 #[test]

@@ -34,8 +34,14 @@ impl Task {
 
     /// Sends the questions that are due.
     pub(super) async fn ask_again(&mut self) {
-        let me = self.driver.machine().membership().me();
-        for (to, question) in self.queries.due(me, self.clock.now()) {
+        let membership = self.driver.machine().membership();
+        let me = membership.me();
+        let is_listed = |member: Member| {
+            let listed = membership.member(member.id);
+            member == me || listed.is_some_and(|it| it.member == member && it.status.is_live())
+        };
+        let due = self.queries.due((me, self.clock.now()), is_listed);
+        for (to, question) in due {
             self.send_query(to, &question).await;
         }
     }
