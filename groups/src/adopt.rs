@@ -34,8 +34,10 @@ pub(crate) struct Adoption {
     /// The generation of a site that this node could not decode.
     refused: u32,
     fetch: Option<Fetch>,
-    /// True if a site that it had named it. A node that was removed asks for later ones only while it has questions.
+    /// True if a site that it had named it.
     was_named: bool,
+    /// True after a question of a node that the site does not have: it asks for a later site once.
+    asks: bool,
     /// The ticks until it asks again, where no site has named it yet.
     waits: u8,
     /// The number of the plan's node that was asked last.
@@ -333,6 +335,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         } else if self.awaits_place() {
             self.adoption.waits = (self.adoption.waits + 1) % ASKS_EVERY;
             if self.adoption.waits == 0 {
+                self.adoption.asks = false;
                 self.want_any_site();
             }
         }
@@ -348,14 +351,15 @@ impl<S: Begins, P: Carried> Groups<S, P> {
 
     /// Has a node that the site does not have ask for the sites that follow.
     pub(crate) fn await_place(&mut self, cx: &mut Context<'_, Self>) {
-        self.adoption.was_named = false;
+        self.adoption.asks = true;
         self.arm_site(cx);
     }
 
-    /// Returns true if this node joins, and the sites that it took do not name it yet. It may miss the news
-    /// of the one that does.
+    /// Returns true if this node joins or has a question, and its site does not name it. It may miss the news of the
+    /// site that does.
     const fn awaits_place(&self) -> bool {
-        S::HAS_REGISTRY && self.has_site() && !self.adoption.was_named
+        let waits = !self.adoption.was_named || self.adoption.asks;
+        S::HAS_REGISTRY && self.has_site() && waits
     }
 
     /// Asks the next node that is here for its site.

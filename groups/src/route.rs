@@ -122,7 +122,7 @@ impl<S: Begins, P: Carried> Groups<S, P> {
         likely.retain(|it| *it != me);
         likely.sort_unstable();
         likely.dedup();
-        if likely.is_empty() {
+        if likely.is_empty() && own.is_none() {
             // It would be the only member and the only founder, and knows no other place.
             likely.extend(self.others_here().iter().map(|it| it.id));
         }

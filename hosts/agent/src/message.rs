@@ -8,7 +8,7 @@ const MESSAGE_MAX: usize = 512;
 /// The refusal of a message that is too long.
 pub(crate) fn too_long() -> Refusal {
     let why = format!(
-        "a message has at most {MESSAGE_MAX} bytes with its name: shorten it, or send the name of an entry"
+        "a message or a question has at most {MESSAGE_MAX} bytes with its name: shorten it, or send the name of an entry"
     );
     Refusal::new(Kind::TooLarge, why)
 }

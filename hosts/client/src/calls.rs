@@ -297,15 +297,6 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
         value: Value,
     }
     #[derive(Deserialize)]
-    struct Question {
-        question: String,
-        name: String,
-        from: u64,
-        left_ms: u64,
-        #[serde(flatten)]
-        value: Value,
-    }
-    #[derive(Deserialize)]
     struct Missed {
         missed: u64,
     }
@@ -317,22 +308,7 @@ fn mesh_event(name: &str, data: &[u8]) -> Result<Option<MeshEvent>, Error> {
             let Message { name, from, value } = parse(data)?;
             MeshEvent::Message { name, from, value }
         }
-        "question" => {
-            let Question {
-                question,
-                name,
-                from,
-                left_ms,
-                value,
-            } = parse(data)?;
-            MeshEvent::Question {
-                question,
-                name,
-                from,
-                left_ms,
-                value,
-            }
-        }
+        "question" => MeshEvent::Question(parse(data)?),
         _ => return Ok(None),
     }))
 }

@@ -75,5 +75,5 @@ pub use self::hold::Hold;
 pub use self::map::{Listing, Map, MapEvent, Outcome, Step, Transaction};
 pub use self::types::{
     Answers, Candidate, Change, Elected, Entry, HoldInfo, Info, Instance, Leader, LockPlace,
-    Member, MemberAnswer, MeshEvent, Part, PartOutcome, Reloaded, Status, Token, Value,
+    Member, MemberAnswer, MeshEvent, Part, PartOutcome, Question, Reloaded, Status, Token, Value,
 };

@@ -150,22 +150,26 @@ pub enum MeshEvent {
         #[serde(flatten)]
         value: Value,
     },
-    /// A question to all members. [`Agent::answer`](crate::Agent::answer) answers it.
-    Question {
-        /// Its name in an answer.
-        question: String,
-        /// The name of what is asked.
-        name: String,
-        /// The number of the member that asks.
-        from: u64,
-        /// The milliseconds until answers are late.
-        left_ms: u64,
-        /// Its content.
-        #[serde(flatten)]
-        value: Value,
-    },
+    /// A question to all members.
+    Question(Question),
     /// This many reports are missing here, because they were read too slowly.
     Missed(u64),
+}
+
+/// A question to all members. [`Agent::answer`](crate::Agent::answer) answers it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its id, which an answer gives.
+    pub question: String,
+    /// Its name.
+    pub name: String,
+    /// The number of the member that asks.
+    pub from: u64,
+    /// The milliseconds until answers are late.
+    pub left_ms: u64,
+    /// Its content.
+    #[serde(flatten)]
+    pub value: Value,
 }
 
 /// An entry of a map.

@@ -43,6 +43,7 @@
 //! | all members have the tags that a node set last ([`Handle::set_tags`]), and never go back to an earlier value of the same life | messages arrive in both directions infinitely often; the member is not forgotten meanwhile |
 //! | a [`Session`] of a map is kept alive in each life of the node, and ends when it is dropped or the node leaves | those of [`store`](selvedge_groups::store) |
 //! | a [`PrefixWatch`] returns each change of its prefix, or that changes were forgotten | the same |
+//! | each member answers a question of [`Handle::query`] once at most, and its programs get it once | the member does not begin a new life meanwhile; a node asks no more than 16 questions at once |
 //! | memory is bounded, for any datagrams and any slow readers | the limits of [`Setup`] and its settings |
 //! | a datagram that is no frame of the mesh is dropped and counted ([`traffic`]) | |
 //! | a node at `0.0.0.0` or `[::]` that advertises no address announces the one from which it answers others | no NAT between them: else [`Setup::advertise`], and [`NodeEvent::Announced`] without an address reports it |
@@ -66,6 +67,9 @@
 //! | [`Handle::begin_anew`] | the node has joined, and has accepted it | [`Error`]: refused, or the node has stopped |
 //! | [`Handle::set_spared`] | the node has accepted it | the same |
 //! | [`Handle::set_tags`] | the node has accepted them, also before it has joined; others have them some periods later | [`Error`]: too long, or the node has stopped |
+//! | [`Handle::query`] | the node has joined, and has asked | [`Error`]: refused, or the node has stopped |
+//! | [`Answers::next`](query::Answers::next) | another member has answered | `None`: all have answered or ended, the time is over, or the node has stopped or begun a new life |
+//! | [`Handle::answer`] | the node has accepted it | [`Error`]: refused, or the node has stopped |
 //! | [`Watch::next`] | the entry differs from the last returned one | the same |
 //! | [`PrefixWatch::next`] | an entry was changed or removed | the same |
 //! | [`Session::lapsed`] | the session may have ended | it has no error: also when the node has stopped |

@@ -1,9 +1,9 @@
 //! Queries: a question to all members, and their answers.
 //!
-//! A question goes to each live member directly, and again to those that have not answered: after 0.3 s, 0.6 s and
-//! so on, up to 2.4 s, while the caller waits. A member remembers a question for that time. If it comes again, the
-//! application gets no second event, and an answer that was given is sent again. So a query needs no
-//! acknowledgement, and a loss costs time alone. A late copy is known for some time more.
+//! A question goes to each live member directly. A member without an answer gets it again after pauses of 0.3 s,
+//! doubling to 2.4 s, while the caller waits. A member remembers a question for that time. If it comes again, the
+//! application gets no second event, and an earlier answer is sent again. So a query needs no
+//! acknowledgement, and a loss costs time alone. A member recognizes a late copy for 2.4 s more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,6 +34,8 @@ const AROUND: usize = 48;
 /// The time before a question is sent again, at first and at most.
 const RESEND: Span = Span::millis(300);
 const RESEND_MAX: Span = Span::millis(2_400);
+/// The least time between two sends of one answer to a question that comes again.
+const PACE: Span = Span::millis(100);
 
 /// A message of a query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +116,7 @@ impl Handle {
     /// once at most, and a member without such a program never. A member that joins later is not asked. Dropping the
     /// answers ends the query.
     ///
-    /// A question is a datagram for each member, at once, and a few more where no answer comes.
+    /// A question is a datagram for each member, at once, and up to 27 more in 60 s for a member without an answer.
     ///
     /// # Errors
     /// [`Reject::QueryTooLong`], [`Reject::QueriesFull`]. When the node has stopped.
@@ -160,6 +162,8 @@ struct Asked {
     open: BTreeSet<Member>,
     next: Time,
     pause: Span,
+    /// The life of this node that asks.
+    by: Member,
     answers: mpsc::UnboundedSender<(Member, Box<[u8]>)>,
 }
 
@@ -168,6 +172,8 @@ struct Asked {
 struct Received {
     until: Time,
     answer: Option<List<u8, 1>>,
+    /// The answer is sent again from this time on: in the clear, anyone may send the question.
+    again: Time,
 }
 
 /// The effect of a question that arrived.
@@ -182,7 +188,7 @@ pub(crate) enum Arrived {
     Full,
 }
 
-/// The questions of this node, and those that it received.
+/// The questions of this node and of others.
 #[derive(Debug, Default)]
 pub(crate) struct Queries {
     last: u64,
@@ -231,6 +237,7 @@ impl Queries {
             open: members.collect(),
             next: now,
             pause: RESEND,
+            by: me,
             answers,
         };
         self.asked.insert(number, asked);
@@ -258,6 +265,8 @@ impl Queries {
         for asked in self.asked.values_mut() {
             asked.open.retain(|it| is_listed(*it));
         }
+        // Answers are for the life that asked.
+        self.asked.retain(|_, it| it.by == me);
         self.forget(now);
         let mut due = Vec::new();
         for (&number, asked) in self.asked.iter_mut().filter(|it| it.1.next <= now) {
@@ -275,15 +284,14 @@ impl Queries {
         due
     }
 
-    /// Ends what has no more time, or no reader.
+    /// Ends queries without time or reader, and forgets questions.
     fn forget(&mut self, now: Time) {
         (self.asked)
             .retain(|_, it| now < it.until && !it.open.is_empty() && !it.answers.is_closed());
         self.received.retain(|_, it| now < it.until + RESEND_MAX);
     }
 
-    /// Remembers a question, in place of an earlier one of its node where there are many: of one that has an answer,
-    /// if there is one.
+    /// Remembers a question. If its node has many, the earliest with an answer is forgotten, else the earliest.
     fn remember(&mut self, key: (Member, u64), until: Time) {
         let of_node = || self.received.iter().filter(|it| it.0.0.id == key.0.id);
         if of_node().count() >= OF_NODE {
@@ -291,8 +299,12 @@ impl Queries {
             let former = answered.or_else(|| of_node().next()).map(|it| *it.0);
             former.and_then(|it| self.received.remove(&it));
         }
-        let answer = None;
-        self.received.insert(key, Received { until, answer });
+        let received = Received {
+            until,
+            answer: None,
+            again: Time::ZERO,
+        };
+        self.received.insert(key, received);
     }
 
     /// Handles a question of another node.
@@ -303,12 +315,14 @@ impl Queries {
         payload: &List<u8, 1>,
     ) -> Arrived {
         self.forget(now);
-        match self.received.get(&(from, number)) {
+        match self.received.get_mut(&(from, number)) {
             Some(it) if now >= it.until => return Arrived::Waits, // A late copy.
             Some(it) => {
-                let given = it.answer.clone();
-                let again = given.map(|it| Arrived::Answered(answer(from, number, it)));
-                return again.unwrap_or(Arrived::Waits);
+                let Some(given) = it.answer.as_ref().filter(|_| it.again <= now) else {
+                    return Arrived::Waits;
+                };
+                it.again = now + PACE;
+                return Arrived::Answered(answer(from, number, given.clone()));
             }
             None => {}
         }
@@ -336,7 +350,7 @@ impl Queries {
             return false;
         }
         let payload = payload.iter().copied().collect();
-        // A reader that is gone ends the query with the next step.
+        // Without a reader the query ends.
         let is_read = asked.answers.send((from, payload)).is_ok();
         if asked.open.is_empty() || !is_read {
             self.asked.remove(&number);

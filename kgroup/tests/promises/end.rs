@@ -259,6 +259,13 @@ impl World {
         }
     }
 
+    /// Returns true if an optimistic run conflicts again and again, so that a changed definition waits for its end.
+    pub(crate) fn is_starved(&self, group: GroupId) -> bool {
+        let state = self.is_settled(group);
+        let executes = *state.stage() != Stage::NotTriggered;
+        executes && state.pending().is_some() && state.definition().locking == Locking::Optimistic
+    }
+
     pub(crate) fn is_settled(&self, group: GroupId) -> &RoutineState {
         let leader = self.leaders(group)[0];
         match self.machine(leader).unwrap().held(group) {

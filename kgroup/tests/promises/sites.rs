@@ -359,6 +359,7 @@ impl World {
                     assert_eq!(gone, None, "{device:?} remembers a routine");
                 }
             }
+            Some(GroupState::Routine(_)) if self.is_starved(group) => {}
             Some(GroupState::Routine(held)) => {
                 assert!(held.is_defined(), "{group:?} has no definition");
                 assert_eq!(held.pending(), None, "{group:?}");

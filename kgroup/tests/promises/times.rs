@@ -300,6 +300,9 @@ impl World {
         );
         for (number, definition) in site.routines() {
             let group = Site::routine(number);
+            if self.is_starved(group) {
+                continue;
+            }
             for (trigger, it) in (0..).zip(&definition.triggers) {
                 let leaders = self.leaders(group);
                 let mark = self.is_settled(group).occurrence(trigger);

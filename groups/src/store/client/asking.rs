@@ -116,7 +116,7 @@ impl Asking {
                 self.question(ticket, Question::List { prefix, after }, out)?;
             }
             StoreCommand::Watch(key) => {
-                // A late answer to the watch before is none to this one.
+                // A late answer to the former watch would go back.
                 let at = self.watches.get(&key).map_or(0, |it| it.at);
                 let watching = Watching {
                     at,

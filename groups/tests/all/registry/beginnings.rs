@@ -102,27 +102,19 @@ fn founders_of_a_group_that_went_on_are_not_notified_for_ever() {
     let members: List<Member, 5> = others.take(3).collect();
     let from = *members.iter().next().unwrap();
     town.cut.extend(birth.founders.iter().map(|it| it.id.0));
-    let receive = |town: &mut Town, item| {
-        let message = Message {
-            plan: land.plan().digest(),
-            generation: 0,
-            items: [item].into_iter().collect(),
-        };
-        town.input(leader, Input::Message { from, message });
-    };
     let place = Item::Where {
         group: map,
         number: birth.number + 1,
         leader: None,
         members,
     };
-    receive(&mut town, place);
+    town.receive(leader, from, place);
     town.input(leader, Input::Command(Command::SetEpoch(2)));
     let find = Item::Find {
         group: map,
         lost: 0,
     };
-    receive(&mut town, find);
+    town.receive(leader, from, find);
     let asked = town.births;
     town.run(Span::secs(300));
     assert_eq!(town.births, asked);
@@ -146,12 +138,7 @@ fn a_beginning_that_a_member_invents_ends_one_map_and_no_other() {
             generation: 0,
             founders: founders.iter().copied().collect(),
         };
-        let message = Message {
-            plan: land.plan().digest(),
-            generation: 0,
-            items: [Item::Born { group: MAP, birth }].into_iter().collect(),
-        };
-        town.input(id, Input::Message { from, message });
+        town.receive(id, from, Item::Born { group: MAP, birth });
     }
     town.run(Span::secs(5));
     let others = town.nodes.iter().filter(|it| *it.0 != from.id.0);
@@ -167,7 +154,7 @@ fn a_beginning_that_a_member_invents_ends_one_map_and_no_other() {
     }
 }
 
-/// It left the group, and what it knows of the next members is of a former epoch.
+/// It left the group, and learned of the next members in a former epoch.
 #[test]
 fn a_founder_that_is_notified_late_sends_the_last_members_that_it_knows() {
     let land = Land::first(7, &[]);
@@ -188,15 +175,7 @@ fn a_founder_that_is_notified_late_sends_the_last_members_that_it_knows() {
         }
         town.run(Span::secs(10));
     }
-    let receive = |town: &mut Town, from: u64, item| {
-        let message = Message {
-            plan: land.plan().digest(),
-            generation: 0,
-            items: [item].into_iter().collect(),
-        };
-        let from = life(from, 1);
-        town.input(founder, Input::Message { from, message });
-    };
+    let from = life(leader, 1);
     let others = (1..=7).filter(|it| *it != founder);
     let members: List<Member, 5> = others.take(3).map(|it| life(it, 1)).collect();
     let place = Item::Where {
@@ -205,10 +184,10 @@ fn a_founder_that_is_notified_late_sends_the_last_members_that_it_knows() {
         leader: None,
         members,
     };
-    receive(&mut town, leader, place.clone());
+    town.receive(founder, from, place.clone());
     town.input(founder, Input::Command(Command::SetEpoch(epoch + 1)));
     town.wire.clear();
-    receive(&mut town, leader, Item::Born { group: MAP, birth });
+    town.receive(founder, from, Item::Born { group: MAP, birth });
     let sent: Vec<_> = town.wire.iter().map(|it| (it.1, &it.3.items)).collect();
     assert_eq!(sent, [(leader, &[place].into_iter().collect())]);
 }

@@ -212,6 +212,16 @@ impl Town {
         }
     }
 
+    /// A node receives an item from another one, of the first site.
+    pub(super) fn receive(&mut self, to: u64, from: Member, item: Item<Change, u64>) {
+        let message = Message {
+            plan: self.nodes[&to].machine().plan().digest(),
+            generation: 0,
+            items: [item].into_iter().collect(),
+        };
+        self.input(to, Input::Message { from, message });
+    }
+
     fn take(&mut self, id: u64, effects: Vec<Effect<Machine>>) {
         let me = self.nodes[&id].machine().me();
         for effect in effects {

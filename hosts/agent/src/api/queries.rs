@@ -92,7 +92,10 @@ pub(super) async fn query(
 ) -> Answer {
     let wait = wait.above_zero()?;
     let payload = message::encode(&name, &value).ok_or_else(message::too_long)?;
-    let mut answers = wait.of(api.node.query(payload, wait.span())).await?;
+    let end = wait.end();
+    wait.of(api.node.joined()).await?;
+    let left = wait.until(end);
+    let mut answers = left.of(api.node.query(payload, left.span())).await?;
     let asked = answers.asked().iter().map(|it| it.id.0).collect();
     let mut received = Vec::new();
     while let Some((from, value)) = answers.next().await {

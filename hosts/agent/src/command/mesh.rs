@@ -241,8 +241,8 @@ fn text(event: &MeshEvent) -> String {
         MeshEvent::Message { name, value, .. } => {
             format!("message {name} {}", output::shown(value))
         }
-        MeshEvent::Question { name, value, .. } => {
-            format!("question {name} {}", output::shown(value))
+        MeshEvent::Question(it) => {
+            format!("question {} {}", it.name, output::shown(&it.value))
         }
         MeshEvent::Missed(missed) => format!("{missed} reports are missing here"),
         _ => "an event of a later version".to_owned(),

@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use clap::Args;
 use humantime::parse_duration;
-use selvedge_client::{Agent, MeshEvent};
+use selvedge_client::{Agent, Events, MeshEvent, Question};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::{Ask, Failure, output};
 
-/// The most bytes of an output that are read: more than an answer may have, so that the agent refuses a longer one.
-const OUTPUT_MAX: u64 = 4_096;
+/// The most bytes of an output that are read: one more than an answer may have, so that the agent refuses it.
+const OUTPUT_MAX: u64 = 513;
+/// The questions that wait while the program runs.
+const WAITING: usize = 16;
 
 #[derive(Debug, Args)]
 pub(crate) struct Query {
-    /// The name of what is asked
+    /// The name of the question
     name: String,
     /// The content of the question
     #[arg(default_value = "")]
@@ -34,10 +37,10 @@ pub(crate) struct Query {
 
 #[derive(Debug, Args)]
 pub(crate) struct Answer {
-    /// The name of what is asked
+    /// The name of the questions
     name: String,
     /// The program. It has the question on its standard input, and its standard output is the answer, of 512 bytes at
-    /// most. With a status that is not 0, or after the time of the question, there is no answer. Questions are
+    /// most. A status that is not 0 means no answer, and so does the end of the question's time. Questions are
     /// answered one after another, until the command is interrupted
     #[arg(last = true, required = true, value_name = "CMD")]
     program: Vec<OsString>,
@@ -57,38 +60,67 @@ impl Ask for Query {
     }
 }
 
+/// A question, and the end of its time.
+type Waiting = (Question, Instant);
+
 impl Ask for Answer {
     async fn ask(self, agent: &Agent) -> Result<ExitCode, Failure> {
-        let mut monitor = agent.monitor().await?;
+        let monitor = agent.monitor().await?;
         output::line("ready")?;
-        loop {
-            let MeshEvent::Question {
-                question,
-                name,
-                left_ms,
-                value,
-                ..
-            } = monitor.next().await?
-            else {
-                continue;
-            };
-            if name != self.name {
-                continue;
-            }
-            let left = Duration::from_millis(left_ms);
-            let run = timeout(left, run(&self.program, &value.0)).await;
-            match run {
-                Ok(Ok(Some(answer))) => {
-                    if let Err(error) = agent.answer(&question, answer).await {
-                        Failure::from(error).report();
-                    }
-                }
-                // It has reported why, or was too slow.
-                Ok(Ok(None)) | Err(_) => {}
-                Ok(Err(error)) => return Err(error),
+        let (sender, waiting) = mpsc::channel(WAITING);
+        let answers = answer_all(agent, &self.program, waiting);
+        tokio::pin!(answers);
+        tokio::select! {
+            // Questions that came before are answered.
+            ended = read_all(monitor, &self.name, sender) => answers.await.and(ended),
+            ended = &mut answers => ended,
+        }
+        .map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// Reads questions with this name, also while the program runs: their times pass meanwhile.
+async fn read_all(
+    mut monitor: Events<MeshEvent>,
+    name: &str,
+    questions: mpsc::Sender<Waiting>,
+) -> Result<(), Failure> {
+    loop {
+        if let MeshEvent::Question(question) = monitor.next().await?
+            && question.name == name
+        {
+            let end = end_of(&question);
+            // A program that is too slow for so many leaves the last ones without an answer.
+            if questions.try_send((question, end)).is_err() {
+                eprintln!(
+                    "selvedge-agent: a question has no answer: {WAITING} wait for the program"
+                );
             }
         }
     }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a host reads the clock")]
+fn end_of(question: &Question) -> Instant {
+    Instant::now() + Duration::from_millis(question.left_ms)
+}
+
+async fn answer_all(
+    agent: &Agent,
+    program: &[OsString],
+    mut waiting: mpsc::Receiver<Waiting>,
+) -> Result<(), Failure> {
+    while let Some((question, end)) = waiting.recv().await {
+        // It is too late, or has no output after a failure that it reported.
+        let run = timeout_at(end, run(program, &question.value.0)).await;
+        let Some(answer) = run.unwrap_or(Ok(None))? else {
+            continue;
+        };
+        if let Err(error) = agent.answer(&question.question, answer).await {
+            Failure::from(error).report();
+        }
+    }
+    Ok(())
 }
 
 /// Runs the program, and returns its output, if it succeeded.
@@ -124,6 +156,9 @@ async fn run(program: &[OsString], question: &[u8]) -> Result<Option<Vec<u8>>, F
     };
     let ((), read) = tokio::join!(write, read);
     read.map_err(failed)?;
+    if answer.len() as u64 == OUTPUT_MAX {
+        return Ok(Some(answer)); // It may write without an end.
+    }
     let status = child.wait().await.map_err(failed)?;
     Ok(status.success().then_some(answer))
 }

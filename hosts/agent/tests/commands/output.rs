@@ -129,6 +129,7 @@ async fn a_program_answers_each_question_with_its_name() {
         ("4.1.8", "m", "a"),
         ("4.1.9", "n", "no"),
         ("4.1.10", "n", "b"),
+        ("4.1.11", "n", "long"),
     ] {
         let question = format!(
             "event: question\ndata: {{\"question\":\"{question}\",\"name\":\"{name}\",\"from\":4,\"left_ms\":9000,\"value\":\"{value}\"}}\n\n"
@@ -137,14 +138,21 @@ async fn a_program_answers_each_question_with_its_name() {
     }
     fake.answers(200, "{}");
     fake.answers(404, r#"{"error":"it is over","kind":"not_found"}"#);
+    fake.answers(413, r#"{"error":"it is long","kind":"too_large"}"#);
     drop(events);
-    let script = r#"read -r it; echo "$it-"; [ "$it" != no ]"#;
+    let script = r#"read -r it; [ "$it" != long ] || exec yes; echo "$it-"; [ "$it" != no ]"#;
     let (status, text, error) = run(&fake, &["answer", "n", "--", "sh", "-c", script]).await;
     assert_eq!((status, &*text), (1, "ready\n"));
     assert_eq!(fake.request(), "GET /v1/monitor?wait=10000ms");
     assert_eq!(fake.request(), "POST /v1/answers/4.1.7?wait=10000ms a-\n");
     assert_eq!(fake.request(), "POST /v1/answers/4.1.10?wait=10000ms b-\n");
-    assert!(error.starts_with("selvedge-agent: it is over"), "{error}");
+    // It writes without an end.
+    let long = fake.request();
+    let (call, output) = long.split_once(' ').unwrap().1.split_once(' ').unwrap();
+    assert_eq!(call, "/v1/answers/4.1.11?wait=10000ms");
+    assert_eq!(output.len(), 513);
+    let reported = ["it is over", "it is long"].map(|it| format!("selvedge-agent: {it}"));
+    assert!(reported.iter().all(|it| error.contains(it)), "{error}");
 }
 
 #[tokio::test]

@@ -102,16 +102,10 @@ async fn a_query_gets_one_answer_of_each_member_with_a_program() {
     let answer = async {
         for (at, monitor) in monitors.iter_mut().enumerate() {
             let question = loop {
-                if let MeshEvent::Question {
-                    question,
-                    name,
-                    from,
-                    value,
-                    ..
-                } = soon(monitor.next()).await.unwrap()
-                {
-                    assert_eq!((&*name, from, value.as_text()), ("who", 1, Some("now")));
-                    break question;
+                if let MeshEvent::Question(it) = soon(monitor.next()).await.unwrap() {
+                    let found = (&*it.name, it.from, it.value.as_text());
+                    assert_eq!(found, ("who", 1, Some("now")));
+                    break it.question;
                 }
             };
             if at < 2 {

@@ -113,7 +113,10 @@ fn a_question_that_comes_again_is_no_second_event_and_has_the_same_answer() {
         payload: list("me"),
     };
     assert_eq!(answered, Some(answer.clone()));
-    assert_eq!(arrive(&mut queries, 3), Arrived::Answered(answer));
+    assert_eq!(arrive(&mut queries, 3), Arrived::Answered(answer.clone()));
+    // In the clear it would be an amplifier.
+    assert_eq!(arrive(&mut queries, 102), Arrived::Waits);
+    assert_eq!(arrive(&mut queries, 202), Arrived::Answered(answer));
     let again = queries.answer((ME, at(4)), (asker, 7), (b"other", FRAMES));
     assert_eq!(again, Err(Reject::Answered));
     let late = queries.answer((ME, at(1_000)), (asker, 7), (b"me", FRAMES));
@@ -176,6 +179,34 @@ fn a_member_that_ended_is_asked_no_more_and_not_waited_for() {
     assert!(queries.on_answer(three, number, &list("c")));
     assert!(answers.try_recv().is_ok());
     assert!(answers.is_closed() && queries.next().is_none());
+}
+
+#[test]
+fn a_query_ends_with_the_life_that_asks() {
+    let two = Member::new(2, 1);
+    let mut queries = Queries::default();
+    let (number, answers) = ask(&mut queries, 0, &[ME, two]).unwrap();
+    let next = Member::new(ME.id.0, ME.incarnation.0 + 1);
+    assert_eq!(queries.due((next, at(300)), |_| true), []);
+    assert!(answers.is_closed());
+    assert!(!queries.on_answer(two, number, &list("late")));
+}
+
+#[test]
+fn messages_have_these_bytes() {
+    let question = Query::Question {
+        number: 300,
+        left: 1_000,
+        payload: list("who"),
+    };
+    let answer = Query::Answer {
+        life: 5,
+        number: 300,
+        payload: list("me"),
+    };
+    let bytes = |it: &Query| postcard::to_allocvec(it).unwrap();
+    assert_eq!(bytes(&question), b"\x00\xac\x02\xe8\x07\x03who");
+    assert_eq!(bytes(&answer), b"\x01\x05\xac\x02\x02me");
 }
 
 #[test]

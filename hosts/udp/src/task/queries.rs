@@ -1,4 +1,4 @@
-//! Queries: questions that are sent, and the messages of others.
+//! Queries: sending, and handling of received messages.
 
 use selvedge::frame;
 use selvedge_core::{Member, Span};
