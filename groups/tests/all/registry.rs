@@ -77,6 +77,9 @@ fn a_node_that_the_site_has_no_more_asks_for_the_site_that_has_it_and_nothing_el
     let (group, payload) = (FIRST, 1);
     town.input(gone, Input::Command(Command::Ask { group, payload }));
     assert_eq!(town.count, sent);
+    town.run(Span::secs(60));
+    assert!(town.count <= sent + 4, "it asks once for a question");
+    town.input(gone, Input::Command(Command::Ask { group, payload }));
     let with = Land {
         nodes: land.nodes,
         ..without.next()

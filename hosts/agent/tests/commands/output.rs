@@ -156,6 +156,31 @@ async fn a_program_answers_each_question_with_its_name() {
 }
 
 #[tokio::test]
+async fn a_program_that_is_slow_skips_questions_that_are_over() {
+    let fake = Fake::start().await;
+    let events = fake.streams();
+    for (question, left, value) in [
+        ("1.0.1", 9_000, "slow"),
+        ("1.0.2", 300, "b"),
+        ("1.0.3", 9_000, "c"),
+    ] {
+        let data = format!(
+            r#"{{"question":"{question}","name":"n","from":1,"left_ms":{left},"value":"{value}"}}"#
+        );
+        let event = format!("event: question\ndata: {data}\n\n");
+        events.send(Ok(event)).unwrap();
+    }
+    fake.answers(200, "{}");
+    fake.answers(200, "{}");
+    drop(events);
+    let script = r#"read -r it; [ "$it" != slow ] || sleep 1; echo "$it""#;
+    run(&fake, &["answer", "n", "--", "sh", "-c", script]).await;
+    assert_eq!(fake.request(), "GET /v1/monitor?wait=10000ms");
+    assert_eq!(fake.request(), "POST /v1/answers/1.0.1?wait=10000ms slow\n");
+    assert_eq!(fake.request(), "POST /v1/answers/1.0.3?wait=10000ms c\n");
+}
+
+#[tokio::test]
 async fn maps_queues_counters_and_services() {
     let fake = Fake::start().await;
     for (arguments, answer, output) in [
